@@ -1,0 +1,3 @@
+module github.com/governor-dev/governor
+
+go 1.26.0
