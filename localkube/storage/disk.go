@@ -19,8 +19,11 @@ const (
 	imageSuffix = ".img"
 
 	mebibyte = 1 << 20
-	// minImage is the least size of an image: ext4 needs some room for itself.
-	minImage = 4 * mebibyte
+	// minImage is the least size that XFS can be made with.
+	minImage = 16 * mebibyte
+	// smallImage is the size below which mkfs.xfs refuses to work, unless told
+	// that it is not for a production system; see its option --unsupported.
+	smallImage = 300 * mebibyte
 
 	// volumeMode lets a pod of any user write, also without an fsGroup; the
 	// mode of the root keeps the users of the host out.
@@ -59,16 +62,16 @@ func (d disk) createImage(ctx context.Context, id string, size int64) (string, e
 	if err := d.mount(id); err != nil {
 		return "", err
 	}
-	path := d.folder(id)
-	// Databases insist on an empty folder to start in.
-	if err := os.Remove(filepath.Join(path, "lost+found")); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	return path, os.Chmod(path, volumeMode)
+	return d.folder(id), os.Chmod(d.folder(id), volumeMode)
 }
 
 // format makes the image if there is none. It gets its name only when it is
 // complete, so that an interrupted attempt leaves nothing to be mounted.
+//
+// The file system is XFS, because ext4 does not grow while it is mounted unless
+// the process has CAP_SYS_RESOURCE (ext4_resize_begin in Linux), which root in a
+// sandbox often lacks; and because a new XFS is an empty folder, as databases
+// insist on, without lost+found.
 func (d disk) format(ctx context.Context, id string, size int64) error {
 	image := d.image(id)
 	if _, err := os.Stat(image); !errors.Is(err, fs.ErrNotExist) {
@@ -78,13 +81,15 @@ func (d disk) format(ctx context.Context, id string, size int64) error {
 		return err
 	}
 	draft := image + ".new"
-	if err := makeSparse(draft, imageSize(size)); err != nil {
+	size = imageSize(size)
+	if err := makeSparse(draft, size); err != nil {
 		return err
 	}
-	// The file is all zeroes, so there is nothing to discard, and the inode
-	// tables can be left for the kernel to write when it uses them.
-	err := run(ctx, "mkfs.ext4", "-q", "-F", "-m", "0", "-E", "nodiscard,lazy_itable_init=1", draft)
-	if err != nil {
+	args := []string{"-q", draft}
+	if size < smallImage {
+		args = append(args, "--unsupported")
+	}
+	if err := run(ctx, "mkfs.xfs", args...); err != nil {
 		return errors.Join(err, os.Remove(draft))
 	}
 	return os.Rename(draft, image)
@@ -163,11 +168,10 @@ func growMounted(ctx context.Context, path string) error {
 	if len(mounts) == 0 {
 		return fmt.Errorf("%s is not mounted", path)
 	}
-	device, err := mounts[len(mounts)-1].refreshLoop()
-	if err != nil {
+	if err := mounts[len(mounts)-1].refreshLoop(); err != nil {
 		return err
 	}
-	return run(ctx, "resize2fs", device)
+	return run(ctx, "xfs_growfs", path)
 }
 
 // remove deletes a volume, whether pods still hold it or not: the kernel keeps
@@ -203,11 +207,11 @@ func unmount(path string) error {
 	return wrap("unmount "+path, err)
 }
 
-// run runs a tool of e2fsprogs; the error holds what it printed.
+// run runs a tool of xfsprogs; the error holds what it printed.
 func run(ctx context.Context, name string, args ...string) error {
 	output, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return fmt.Errorf("%w: a volume of enforced size needs it, install e2fsprogs", err)
+		return fmt.Errorf("%w: a volume of enforced size needs it, install xfsprogs", err)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", name, err, strings.TrimSpace(string(output)))

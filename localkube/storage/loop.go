@@ -21,7 +21,7 @@ const (
 	attachTries = 20
 )
 
-// mountImage mounts the ext4 file system in the image file at path.
+// mountImage mounts the XFS file system in the image file at path.
 func mountImage(image, path string) error {
 	device, err := attach(image)
 	if err != nil {
@@ -30,7 +30,11 @@ func mountImage(image, path string) error {
 	// From now on the mount keeps the loop device; see configure.
 	defer device.Close()
 	// discard gives the space of deleted files back to the host.
-	return wrap("mount "+device.Name(), unix.Mount(device.Name(), path, "ext4", 0, "discard"))
+	err = unix.Mount(device.Name(), path, "xfs", 0, "discard")
+	if errors.Is(err, unix.ENODEV) {
+		return fmt.Errorf("this kernel has no XFS, which a volume of enforced size needs: %w", err)
+	}
+	return wrap("mount "+device.Name(), err)
 }
 
 // attach puts the image file behind a free loop device, which goes away by
@@ -93,19 +97,18 @@ func configure(device, file *os.File) error {
 	return wrap("configure "+device.Name(), unix.IoctlLoopConfigure(int(device.Fd()), &config))
 }
 
-// refreshLoop makes the loop device behind a mount take the size of its file,
-// and returns the device's path.
-func (m mount) refreshLoop() (string, error) {
+// refreshLoop makes the loop device behind a mount take the size of its file.
+func (m mount) refreshLoop() error {
 	if m.major != loopMajor {
-		return "", fmt.Errorf("%s is not mounted from a loop device", m.path)
+		return fmt.Errorf("%s is not mounted from a loop device", m.path)
 	}
 	device, err := openLoop(m.minor)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer device.Close()
 	err = unix.IoctlSetInt(int(device.Fd()), unix.LOOP_SET_CAPACITY, 0)
-	return device.Name(), wrap("grow "+device.Name(), err)
+	return wrap("grow "+device.Name(), err)
 }
 
 // loopsUnder returns the paths of the loop devices whose file is, or before its
