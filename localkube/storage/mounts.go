@@ -98,12 +98,13 @@ func makeShared(root string) error {
 		return err
 	}
 	own, mounted := find(mounts, func(m mount) bool { return m.path == root })
+	if mounted && hasOwnPeers(mounts, own) {
+		return nil
+	}
 	if !mounted {
 		if err := unix.Mount(root, root, "", unix.MS_BIND, ""); err != nil {
 			return wrap("bind mount "+root, err)
 		}
-	} else if parent, _ := find(mounts, func(m mount) bool { return m.id == own.parent }); own.peers != "" && own.peers != parent.peers {
-		return nil
 	}
 	// A bind mount starts in its source's group; private takes it out, shared
 	// then makes a new group.
@@ -113,6 +114,12 @@ func makeShared(root string) error {
 		}
 	}
 	return nil
+}
+
+// hasOwnPeers tells whether a mount is shared, but not with the mount it is on.
+func hasOwnPeers(mounts []mount, m mount) bool {
+	parent, _ := find(mounts, func(other mount) bool { return other.id == m.parent })
+	return m.peers != "" && m.peers != parent.peers
 }
 
 // find returns the last match, which for mounts at one path is the topmost.

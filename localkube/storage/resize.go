@@ -31,10 +31,9 @@ const provisionedBy = "pv.kubernetes.io/provisioned-by"
 // Reasons of the events on a claim, as the CSI resizer names them, so that what
 // reads them works here too.
 const (
-	resizingReason       = "Resizing"
-	resizeSuccessReason  = "VolumeResizeSuccessful"
-	resizeFailedReason   = "VolumeResizeFailed"
-	provisionerComponent = Provisioner
+	resizingReason      = "Resizing"
+	resizeSuccessReason = "VolumeResizeSuccessful"
+	resizeFailedReason  = "VolumeResizeFailed"
 )
 
 // resizer carries out the expansion of claims, which Kubernetes leaves to the
@@ -58,14 +57,14 @@ func newResizer(ctx context.Context, client kubernetes.Interface, claims coreinf
 		claims:  claims.Lister(),
 		volumes: volumes.Lister(),
 		queue:   workqueue.NewTypedRateLimitingQueue(newLimiter()),
-		events:  broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: provisionerComponent}),
+		events:  broadcaster.NewRecorder(scheme.Scheme, corev1.EventSource{Component: Provisioner}),
 		disk:    disk,
 	}
 	// The volume of a claim is looked up only when the claim is bound; if it is
 	// not in the cache yet, the queue tries again.
 	_, err := claims.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    r.enqueue,
-		UpdateFunc: func(_, claim any) { r.enqueue(claim) },
+		UpdateFunc: r.enqueueChange,
 	})
 	utilruntime.HandleError(err)
 	r.synced = []cache.InformerSynced{claims.Informer().HasSynced, volumes.Informer().HasSynced}
@@ -78,6 +77,17 @@ func (r *resizer) enqueue(object any) {
 		return
 	}
 	r.queue.Add(cache.MetaObjectToName(claim).String())
+}
+
+// enqueueChange leaves alone what is in the queue already: reporting a failure
+// in a claim's status must not make the next try come at once.
+func (r *resizer) enqueueChange(before, after any) {
+	old, isOld := before.(*corev1.PersistentVolumeClaim)
+	claim, isClaim := after.(*corev1.PersistentVolumeClaim)
+	if isOld && isClaim && unfinished(old) && requested(old).Equal(*requested(claim)) {
+		return
+	}
+	r.enqueue(after)
 }
 
 func (r *resizer) run(ctx context.Context) {
@@ -106,10 +116,14 @@ func (r *resizer) next(ctx context.Context) bool {
 }
 
 func (r *resizer) sync(ctx context.Context, key string) error {
-	claim, volume, err := r.lookUp(key)
-	if apierrors.IsNotFound(err) && claim == nil {
+	claim, err := r.claim(key)
+	if apierrors.IsNotFound(err) {
 		return nil
 	}
+	if err != nil || !unfinished(claim) {
+		return err
+	}
+	volume, err := r.volumes.Get(claim.Spec.VolumeName)
 	if err != nil {
 		return err
 	}
@@ -117,24 +131,19 @@ func (r *resizer) sync(ctx context.Context, key string) error {
 	if !needed {
 		return nil
 	}
-	if err := r.resize(ctx, claim, volume, size); err != nil {
+	err = r.resize(ctx, claim, volume, size)
+	if err != nil {
 		r.events.Event(claim, corev1.EventTypeWarning, resizeFailedReason, err.Error())
-		return err
 	}
-	return nil
+	return err
 }
 
-func (r *resizer) lookUp(key string) (*corev1.PersistentVolumeClaim, *corev1.PersistentVolume, error) {
+func (r *resizer) claim(key string) (*corev1.PersistentVolumeClaim, error) {
 	name, err := cache.ParseObjectName(key)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	claim, err := r.claims.PersistentVolumeClaims(name.Namespace).Get(name.Name)
-	if err != nil || !unfinished(claim) {
-		return nil, nil, err
-	}
-	volume, err := r.volumes.Get(claim.Spec.VolumeName)
-	return claim, volume, err
+	return r.claims.PersistentVolumeClaims(name.Namespace).Get(name.Name)
 }
 
 // unfinished tells whether a bound claim requests more than it has, or carries

@@ -34,7 +34,8 @@ const (
 	// carries the same name.
 	User = "system:localkube-provisioner"
 	// EnforceSizeAnnotation on a PersistentVolumeClaim ("true" or "false") tells
-	// whether the volume is limited to its size; it wins over the class.
+	// whether the volume is limited to its size; it wins over the class. It is
+	// read when the volume is made, and means nothing afterwards.
 	EnforceSizeAnnotation = "localkube.governor.dev/enforce-size"
 
 	// TypeParameter of a StorageClass is TypeLocal (default) or TypeNetwork.
