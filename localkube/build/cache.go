@@ -129,9 +129,8 @@ func link(target, at string) error {
 
 // makeDir makes a folder of the cache.
 func makeDir(dir string) error {
-	err := os.MkdirAll(dir, 0o755)
-	if errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("the cache cannot be written: %w; make it writable or set GOVERNOR_CACHE to a folder that is", err)
 	}
-	return err
+	return nil
 }

@@ -2,13 +2,10 @@ package build
 
 import (
 	"fmt"
-	"os"
+	"os/exec"
 	"regexp"
 	"strings"
-	"syscall"
 )
-
-const errReadOnly = syscall.EROFS
 
 // failures are what commonly stops a build, by what the go command says of
 // it, and what a person can do.
@@ -49,9 +46,9 @@ func advice(text string) string {
 	if text != "" {
 		return text
 	}
-	proxy := os.Getenv("GOPROXY")
-	if proxy == "" {
-		proxy = "Go's default proxy"
+	proxy := "unknown"
+	if out, err := exec.Command("go", "env", "GOPROXY").Output(); err == nil {
+		proxy = strings.TrimSpace(string(out))
 	}
 	return "modules could not be downloaded: check the network, and that GOPROXY (now " + proxy +
 		") names a module proxy you can reach; behind an HTTP proxy set HTTPS_PROXY"

@@ -89,7 +89,8 @@ func (t *transcript) add(line string) {
 	if t.onLine != nil {
 		t.onLine(line)
 	}
-	if isPackage(line) || isDownload(line) {
+	repeated := len(t.tail) > 0 && t.tail[len(t.tail)-1] == line
+	if isPackage(line) || isDownload(line) || repeated {
 		return
 	}
 	t.tail = append(t.tail, line)

@@ -92,6 +92,7 @@ func (r *aptRoot) configure(ctx context.Context) error {
 Dir::State %q;
 Dir::State::status %q;
 Dir::Cache %q;
+Dir::Cache::srcpkgcache "";
 Dir::Etc::netrc "/etc/apt/auth.conf";
 Dir::Etc::netrcparts "/etc/apt/auth.conf.d";
 APT::Sandbox::User "root";
