@@ -139,8 +139,9 @@ func (j *job) compile(ctx context.Context) error {
 		return nil
 	}
 	j.show.set(j.row, compiling)
-	tmp, err := os.MkdirTemp(j.src, "build-")
-	if err != nil {
+	tmp := filepath.Join(j.src, "build")
+	// An earlier build that was killed may have left it.
+	if err := errors.Join(os.RemoveAll(tmp), os.Mkdir(tmp, 0o755)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
@@ -148,9 +149,6 @@ func (j *job) compile(ctx context.Context) error {
 	args := append([]string{"build", "-v"}, j.flags...)
 	args = append(args, "-o", tmp+"/", j.pattern)
 	if err := j.goCommand().run(ctx, "readonly", packages, args...); err != nil {
-		return err
-	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
 		return err
 	}
 	if err := j.install(tmp); err != nil {
@@ -179,7 +177,7 @@ func (j *job) release() {
 }
 
 func (j *job) fail(err error) error {
-	if errors.Is(err, context.Canceled) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		j.show.set(j.row, stopped)
 		return err
 	}

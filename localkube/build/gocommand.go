@@ -42,8 +42,9 @@ func (g goCommand) run(ctx context.Context, modules string, onLine func(string),
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir, cmd.Env = g.dir, environment(modules)
 	cmd.Stderr = io.MultiWriter(g.log, said)
-	// The go command ends its compilers when interrupted; killed, it would leave them.
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) }
+	// A group of its own, so that the compilers end with the go command.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) }
 	cmd.WaitDelay = 10 * time.Second
 	fmt.Fprintf(g.log, "$ cd %s && go %s\n", g.dir, strings.Join(args, " "))
 	err := cmd.Run()

@@ -20,6 +20,7 @@ type target struct {
 	pattern string            // what to build: "tool" or "."
 	flags   []string
 	rename  map[string]string
+	expect  []string // programs that must come out, where their packages may have none
 }
 
 // key changes with whatever can change the programs.
@@ -102,6 +103,11 @@ func (p plan) install(tmp string) error {
 	for _, from := range sortedKeys(p.rename) {
 		if err := os.Rename(filepath.Join(tmp, from), filepath.Join(tmp, p.rename[from])); err != nil {
 			return fmt.Errorf("%s builds no program %s: %w", p.name, from, err)
+		}
+	}
+	for _, name := range p.expect {
+		if _, err := os.Stat(filepath.Join(tmp, name)); err != nil {
+			return fmt.Errorf("no program %s came out: its package is not a main package", name)
 		}
 	}
 	if err := makeDir(filepath.Dir(p.bin)); err != nil {

@@ -75,6 +75,7 @@ func toolsTarget(tools []Tool) (target, error) {
 	}
 	wanted := []string{"get", "-tool"}
 	names, rename := map[string]string{}, map[string]string{}
+	var expect []string
 	for _, t := range tools {
 		if err := t.Validate(); err != nil {
 			return target{}, err
@@ -89,6 +90,7 @@ func toolsTarget(tools []Tool) (target, error) {
 			rename[builtName(t.Package)] = t.Name()
 		}
 		wanted = append(wanted, t.Package+"@"+t.Version)
+		expect = append(expect, t.Name())
 	}
 	sum := sha256.Sum256([]byte(strings.Join(wanted, " ")))
 	id := tools[0].Name() + "-" + hex.EncodeToString(sum[:])[:8]
@@ -98,6 +100,7 @@ func toolsTarget(tools []Tool) (target, error) {
 		flags:   []string{"-buildvcs=false", "-ldflags=-s -w"},
 		pattern: "tool",
 		rename:  rename,
+		expect:  expect,
 		files:   map[string]string{"go.mod": "module governor.dev/localkube/" + id + "\n"},
 		prepare: wanted,
 	}, nil

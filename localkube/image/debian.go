@@ -42,12 +42,11 @@ func (w *work) unpack(ctx context.Context, d Debian, t *tree) error {
 	if err := checkVersion(w.recipe.Name, d.VersionOf, packages); err != nil {
 		return err
 	}
+	if err := root.download(ctx, packages); err != nil {
+		return err
+	}
 	for _, p := range packages {
-		deb, err := root.download(ctx, p)
-		if err != nil {
-			return err
-		}
-		if err := mergeDeb(ctx, deb, t); err != nil {
+		if err := mergeDeb(ctx, root.archive(p), t); err != nil {
 			return fmt.Errorf("unpacking %s: %w", p.name, err)
 		}
 	}
@@ -192,19 +191,24 @@ func run(ctx context.Context, adjust func(*exec.Cmd), args ...string) ([]byte, e
 	return out, nil
 }
 
-// download fetches one package, if it is not there yet.
-func (r *aptRoot) download(ctx context.Context, p debPackage) (path string, err error) {
-	path = filepath.Join(r.dir, "archives", p.fileName())
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
+// download fetches the packages that are not there yet, and apt checks them.
+func (r *aptRoot) download(ctx context.Context, packages []debPackage) error {
+	args := []string{"apt-get", "download"}
+	for _, p := range packages {
+		if _, err := os.Stat(r.archive(p)); err != nil {
+			args = append(args, p.name+"="+p.version)
+		}
 	}
-	if _, err := r.run(ctx, "apt-get", "download", p.name+"="+p.version); err != nil {
-		return "", err
+	if len(args) == 2 {
+		return nil
 	}
-	if _, err := os.Stat(path); err != nil {
-		return "", fmt.Errorf("apt-get download %s: %w", p.name, err)
-	}
-	return path, nil
+	_, err := r.run(ctx, args...)
+	return err
+}
+
+// archive is where a downloaded package is.
+func (r *aptRoot) archive(p debPackage) string {
+	return filepath.Join(r.dir, "archives", p.fileName())
 }
 
 // mergeDeb unpacks a package without running its scripts.
