@@ -1,0 +1,163 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// notReady is how a lost node looks: nobody knows about it any more.
+const notReady = "Unknown"
+
+func (u user) webPodOn(t *testing.T, node string) (name, address string) {
+	t.Helper()
+	fields := strings.Fields(u.field(t, "pods", "{.items[*]['metadata.name','status.podIP']}", "-l", "app=web", "--field-selector=spec.nodeName="+node))
+	if len(fields) != 2 {
+		t.Fatalf("web pods on %s: %v", node, fields)
+	}
+	return fields[0], fields[1]
+}
+
+func fetch(address string) error {
+	_, err := command(curl("-sf", "http://"+address+":8080/"))
+	return err
+}
+
+// othersStayReady tells whether the loss of n2 disturbed another node.
+func (u user) othersStayReady(t *testing.T) {
+	t.Helper()
+	for _, n := range []string{"n1", "n3"} {
+		transition := u.field(t, "node/"+n, `{.status.conditions[?(@.type=="Ready")].lastTransitionTime}`)
+		at, err := time.Parse(time.RFC3339, transition)
+		if err != nil || u.field(t, "node/"+n, ready) != "True" || time.Since(at) < 10*time.Second {
+			t.Errorf("node %s was disturbed: ready since %s", n, transition)
+		}
+	}
+}
+
+func testNodeStop(t *testing.T, u user) {
+	pod, address := u.webPodOn(t, "n2")
+	u.localkube(t, "node", "stop", "n2")
+	if fetch(address) == nil {
+		t.Error("a pod of the stopped node still answers")
+	}
+	u.is(t, 20*time.Second, "node/n2", ready, notReady)
+	u.othersStayReady(t)
+	u.is(t, 10*time.Second, "pod/"+pod, "{.status.phase}", "Running")
+	start := time.Now()
+	u.localkube(t, "node", "start", "n2")
+	u.is(t, 10*time.Second, "node/n2", ready, "True")
+	if took := time.Since(start); took > 3*time.Second {
+		t.Errorf("the node was back after %s, want at most 3 s", took)
+	}
+	u.kubectl(t, "rollout", "status", "daemonset/web", "--timeout=60s")
+}
+
+func testNodePause(t *testing.T, u user) {
+	_, address := u.webPodOn(t, "n2")
+	u.localkube(t, "node", "pause", "n2")
+	if fetch(address) == nil {
+		t.Error("a pod of the frozen node still answers")
+	}
+	u.is(t, 20*time.Second, "node/n2", ready, notReady)
+	u.othersStayReady(t)
+	u.localkube(t, "node", "resume", "n2")
+	u.is(t, 15*time.Second, "node/n2", ready, "True")
+	eventually(t, 10*time.Second, "the pod answers again", func() error { return fetch(address) })
+}
+
+func testPartition(t *testing.T, u user) {
+	_, address := u.webPodOn(t, "n2")
+	u.localkube(t, "node", "partition", "n2")
+	if fetch(address) == nil {
+		t.Error("a pod of the cut off node still answers")
+	}
+	u.is(t, 20*time.Second, "node/n2", ready, notReady)
+	u.othersStayReady(t)
+	u.localkube(t, "node", "heal", "n2")
+	u.is(t, 15*time.Second, "node/n2", ready, "True")
+	eventually(t, 10*time.Second, "the pod answers again", func() error { return fetch(address) })
+}
+
+// testPartialPartition cuts n2 from n3, and then from the API server only.
+func testPartialPartition(t *testing.T, u user) {
+	two, _ := u.webPodOn(t, "n2")
+	one, addressOne := u.webPodOn(t, "n1")
+	_, addressThree := u.webPodOn(t, "n3")
+	get := func(from, to string) error {
+		_, err := u.tryKubectl("exec", from, "--", "timeout", "2", "wget", "-q", "-O", "-", "http://"+to+":8080/")
+		return err
+	}
+	u.localkube(t, "node", "partition", "n2", "--from", "n3")
+	if get(two, addressThree) == nil {
+		t.Error("n2 still reaches n3")
+	}
+	if err := get(two, addressOne); err != nil {
+		t.Error("n2 must still reach n1:", err)
+	}
+	u.localkube(t, "node", "partition", "n2", "--from", "apiserver")
+	u.is(t, 20*time.Second, "node/n2", ready, notReady)
+	_, addressTwo := u.webPodOn(t, "n2")
+	if err := get(one, addressTwo); err != nil {
+		t.Error("n1 must still reach n2:", err)
+	}
+	u.localkube(t, "node", "heal", "n2")
+	u.is(t, 15*time.Second, "node/n2", ready, "True")
+	if err := get(two, addressThree); err != nil {
+		t.Error("healed, n2 must reach n3:", err)
+	}
+}
+
+func testAPIServerStop(t *testing.T, u user) {
+	_, address := u.webPodOn(t, "n1")
+	u.localkube(t, "apiserver", "stop")
+	if _, err := u.tryKubectl("get", "nodes", "--request-timeout=2s"); err == nil {
+		t.Error("the stopped API server answers")
+	}
+	if err := fetch(address); err != nil {
+		t.Error("applications must go on:", err)
+	}
+	u.localkube(t, "apiserver", "start")
+	for _, n := range []string{"n1", "n2", "n3"} {
+		u.is(t, 20*time.Second, "node/"+n, ready, "True")
+	}
+}
+
+func testDeadComponent(t *testing.T, u user) {
+	u.kill(t, "kube-scheduler")
+	said, err := u.tryLocalkube("status")
+	if err == nil || !strings.Contains(said, "kube-scheduler of control-plane has ended") {
+		t.Errorf("status does not report the dead scheduler: %v\n%s", err, said)
+	}
+	u.localkube(t, "up", "--nodes", "3", "--fast-node-detection", "--kubeconfig", u.kubeconfig)
+	u.localkube(t, "status")
+}
+
+// kill kills one component with signal 9, as nobody should.
+func (u user) kill(t *testing.T, component string) {
+	t.Helper()
+	status, _ := u.tryLocalkube("status")
+	for line := range strings.Lines(status) {
+		fields := strings.Fields(line)
+		if len(fields) > 3 && fields[1] == component {
+			if _, err := command(execKill(fields[3])); err != nil {
+				t.Fatal(err)
+			}
+			eventually(t, 5*time.Second, component+" is dead", func() error {
+				if said, err := u.tryLocalkube("status"); err == nil {
+					return fmt.Errorf("status: %s", said)
+				}
+				return nil
+			})
+			return
+		}
+	}
+	t.Fatalf("no component %q", component)
+}
+
+func killControlPlane(t *testing.T, u user) {
+	for _, component := range []string{"kube-apiserver", "etcd", "containerd", "provisioner"} {
+		u.kill(t, component)
+	}
+}
