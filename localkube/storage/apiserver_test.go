@@ -26,7 +26,7 @@ func startAPIServer(t *testing.T) (kubernetes.Interface, string) {
 		t.Skip("KUBEBUILDER_ASSETS is not set: it names the folder with etcd and kube-apiserver")
 	}
 	folder, etcd, peer, port := t.TempDir(), freePort(t), freePort(t), freePort(t)
-	start(t, filepath.Join(assets, "etcd"),
+	startProgram(t, filepath.Join(assets, "etcd"),
 		"--data-dir", filepath.Join(folder, "etcd"),
 		"--listen-client-urls", etcd.url("http"), "--advertise-client-urls", etcd.url("http"),
 		"--listen-peer-urls", peer.url("http"), "--initial-advertise-peer-urls", peer.url("http"),
@@ -34,7 +34,7 @@ func startAPIServer(t *testing.T) (kubernetes.Interface, string) {
 	content, err := keyutil.MakeEllipticPrivateKeyPEM()
 	check(t, err)
 	key := writeFile(t, folder, "key.pem", content)
-	start(t, filepath.Join(assets, "kube-apiserver"),
+	startProgram(t, filepath.Join(assets, "kube-apiserver"),
 		"--etcd-servers", etcd.url("http"),
 		"--cert-dir", folder, "--bind-address", "127.0.0.1", "--secure-port", fmt.Sprint(port),
 		"--token-auth-file", writeFile(t, folder, "tokens", []byte(adminToken+`,admin,admin,"system:masters"`)),
@@ -53,7 +53,7 @@ func startAPIServer(t *testing.T) (kubernetes.Interface, string) {
 	return admin, writeKubeconfig(t, folder, "provisioner", port, User)
 }
 
-func start(t *testing.T, program string, args ...string) {
+func startProgram(t *testing.T, program string, args ...string) {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), filepath.Base(program)))
 	check(t, err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -62,17 +63,22 @@ func (c *cluster) create(class *storagev1.StorageClass) {
 	check(c.T, err)
 }
 
-// run runs the provisioner until the returned function is called.
-func (c *cluster) run() func() {
+// server prepares a provisioner; all that a test needs before the first is run.
+func (c *cluster) server() *server {
+	c.Helper()
+	server, err := start(c.Context(), Config{Kubeconfig: c.kubeconfig, Root: c.disk.root})
+	check(c.T, err)
+	return server
+}
+
+// run runs a provisioner until the returned function is called.
+func (c *cluster) run(server *server) func() {
 	ctx, cancel := context.WithCancel(c.Context())
-	done := make(chan error, 1)
-	go func() { done <- Run(ctx, Config{Kubeconfig: c.kubeconfig, Root: c.disk.root}) }()
+	var running sync.WaitGroup
+	running.Go(func() { server.run(ctx) })
 	stop := func() {
 		cancel()
-		if err := <-done; err != nil {
-			c.Errorf("Run: %v", err)
-		}
-		done <- nil // it may be called again
+		running.Wait()
 	}
 	c.Cleanup(stop)
 	return stop
@@ -201,7 +207,8 @@ func (c *cluster) expectGone(volume string) {
 
 func TestLifeOfAVolume(t *testing.T) {
 	c := newCluster(t)
-	stop := c.run()
+	first, second := c.server(), c.server()
+	stop := c.run(first)
 
 	begin := time.Now()
 	c.claim("data", TypeLocal, true)
@@ -222,7 +229,7 @@ func TestLifeOfAVolume(t *testing.T) {
 	patch := []byte(`{"spec":{"capacity":{"storage":"96Mi"}}}`)
 	_, err := c.client.CoreV1().PersistentVolumes().Patch(t.Context(), volume.Name, types.MergePatchType, patch, metav1.PatchOptions{})
 	check(t, err)
-	c.run()
+	c.run(second)
 	c.expectSize("data", "96Mi")
 
 	check(t, c.claims().Delete(t.Context(), "data", metav1.DeleteOptions{}))
@@ -233,7 +240,7 @@ func TestLifeOfAVolume(t *testing.T) {
 func TestResizeFailsThenWorks(t *testing.T) {
 	c := newCluster(t)
 	c.claim("data", TypeNetwork, true)
-	c.run()
+	c.run(c.server())
 	volume := c.bind("data")
 
 	image := c.disk.image(volume.Name)
@@ -256,7 +263,7 @@ func TestRefusals(t *testing.T) {
 	c := newCluster(t)
 	odd := class("odd")
 	c.create(odd)
-	c.run()
+	c.run(c.server())
 	c.claim("odd", "odd", false)
 	c.expectEvent("odd", "ProvisioningFailed", "StorageClass odd", `type="odd"`, TypeLocal, TypeNetwork)
 

@@ -72,21 +72,30 @@ type Config struct {
 // cannot be prepared. Everything that goes wrong later is reported as an event
 // on the claim or volume concerned, and tried again.
 func Run(ctx context.Context, cfg Config) error {
-	client, err := newClient(cfg.Kubeconfig)
+	server, err := start(ctx, cfg)
 	if err != nil {
 		return err
 	}
+	server.run(ctx)
+	return nil
+}
+
+// start does all of Run that can fail.
+func start(ctx context.Context, cfg Config) (*server, error) {
+	client, err := newClient(cfg.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
 	root := resolve(cfg.Root)
 	if err := makeShared(root); err != nil {
-		return err
+		return nil, err
 	}
 	disk := disk{root: root}
 	if err := disk.remount(ctx); err != nil {
 		// The other volumes are fine and must be served all the same.
 		klog.FromContext(ctx).Error(err, "Some volumes are unusable")
 	}
-	serve(ctx, client, disk)
-	return nil
+	return newServer(ctx, client, disk), nil
 }
 
 // Prepare creates the volumes folder and makes it a shared mount point, so that
@@ -117,9 +126,16 @@ func newClient(kubeconfig string) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// serve runs the provisioning controller and the resizer, over the same
-// informers, until ctx ends.
-func serve(ctx context.Context, client kubernetes.Interface, disk disk) {
+// server is the provisioning controller and the resizer, over the same informers.
+type server struct {
+	informers    informers.SharedInformerFactory
+	provisioning *controller.ProvisionController
+	resizer      *resizer
+}
+
+// newServer must not run while another client of the process is in use: the
+// controller's constructor writes to the scheme that all of them share.
+func newServer(ctx context.Context, client kubernetes.Interface, disk disk) *server {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithTransform(withoutManagedFields))
 	claims := factory.Core().V1().PersistentVolumeClaims()
@@ -142,13 +158,16 @@ func serve(ctx context.Context, client kubernetes.Interface, disk disk) {
 		// Zero means to try for ever.
 		controller.FailedProvisionThreshold(0),
 		controller.FailedDeleteThreshold(0))
+	return &server{informers: factory, provisioning: provisioning, resizer: resizer}
+}
 
-	factory.Start(ctx.Done())
+func (s *server) run(ctx context.Context) {
+	s.informers.Start(ctx.Done())
 	var running sync.WaitGroup
-	running.Go(func() { resizer.run(ctx) })
-	provisioning.Run(ctx)
+	running.Go(func() { s.resizer.run(ctx) })
+	s.provisioning.Run(ctx)
 	running.Wait()
-	factory.Shutdown()
+	s.informers.Shutdown()
 }
 
 // withoutManagedFields drops what is often the larger half of an object and is
