@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -85,7 +86,16 @@ func (c *Cluster) leaveMachine() error {
 			return err
 		}
 	}
-	return errors.Join(groupRoot.Remove(), os.RemoveAll(home))
+	return errors.Join(groupRoot.Remove(), removeHome())
+}
+
+// removeHome removes localkube's own folder, or empties it where somebody has mounted a disk on it.
+func removeHome() error {
+	err := os.RemoveAll(home)
+	if errors.Is(err, syscall.EBUSY) {
+		return nil
+	}
+	return err
 }
 
 func killFirst(g cgroup.Group) {

@@ -68,8 +68,14 @@ func (p Program) Start() error {
 	return Launch(cmd)
 }
 
-// bornFile is the inherited file that a child keeps open until it is in its group, and into which it writes what went wrong.
+// bornFile is the inherited file into which a child writes inGroup when it is in its group, then what goes wrong, if
+// anything does; it is closed when the child becomes the program.
+//
+// The word must be heard: a child whose parent was killed meanwhile ends by itself. Whoever cleans up after the parent has
+// perhaps looked into the group already.
 const bornFile = 3
+
+const inGroup = "in group\n"
 
 // Launch starts what [Program.Command] made and returns when the child is in its group and has become the program.
 func Launch(cmd *exec.Cmd) error {
@@ -86,10 +92,11 @@ func Launch(cmd *exec.Cmd) error {
 		return err
 	}
 	go func() { _ = cmd.Wait() }()
-	if problem, _ := io.ReadAll(born); len(problem) > 0 {
-		return errors.New(string(problem))
+	said, err := io.ReadAll(born)
+	if problem := strings.TrimPrefix(string(said), inGroup); problem != "" {
+		return errors.New(problem)
 	}
-	return nil
+	return err
 }
 
 // Running tells whether a process lives in the program's group.
@@ -104,12 +111,16 @@ func Enter(args []string) error {
 		return fmt.Errorf("usage: localkube %s GROUP PROGRAM [ARG…]", EnterCommand)
 	}
 	syscall.CloseOnExec(bornFile)
+	born := os.NewFile(bornFile, "born")
 	err := cgroup.Group(args[0]).Enter()
+	if err == nil {
+		_, err = born.WriteString(inGroup)
+	}
 	if err == nil {
 		err = syscall.Exec(args[1], args[1:], os.Environ())
 	}
 	err = fmt.Errorf("run %s in group %s: %w", args[1], args[0], err)
-	_, _ = os.NewFile(bornFile, "born").WriteString(err.Error())
+	_, _ = born.WriteString(err.Error())
 	return err
 }
 
