@@ -139,6 +139,10 @@ func (f family) target() target {
 	return t
 }
 
+// withoutDWARF leaves out of every package the debugging information that the linker would throw away: a first build is
+// a tenth faster.
+const withoutDWARF = "-gcflags=all=-dwarf=false"
+
 // flags of go build. Without -trimpath the standard library is compiled once
 // for all families, and for whatever else is built on this machine.
 func (f family) flags() []string {
@@ -149,7 +153,7 @@ func (f family) flags() []string {
 	for _, stamp := range f.stamps {
 		linker += " -X " + values.Replace(stamp)
 	}
-	flags := []string{"-buildvcs=false", "-ldflags=" + linker}
+	flags := []string{"-buildvcs=false", withoutDWARF, "-ldflags=" + linker}
 	if f.tags != "" {
 		flags = append(flags, "-tags="+f.tags)
 	}

@@ -97,7 +97,7 @@ func toolsTarget(tools []Tool) (target, error) {
 	return target{
 		name:    id,
 		version: tools[0].Version,
-		flags:   []string{"-buildvcs=false", "-ldflags=-s -w"},
+		flags:   []string{"-buildvcs=false", withoutDWARF, "-ldflags=-s -w"},
 		pattern: "tool",
 		rename:  rename,
 		expect:  expect,

@@ -35,7 +35,7 @@ func (c *Cluster) addons() ([]byte, error) {
 	var out bytes.Buffer
 	if err := t.Execute(&out, map[string]any{
 		"ProvisionerRole": role.Name,
-		"ProvisionerUser": provisionerUser,
+		"ProvisionerUser": storage.User,
 		"DNSImage":        dnsImage,
 		"DNS":             c.Plan.Service(10),
 	}); err != nil {

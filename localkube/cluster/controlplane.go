@@ -7,6 +7,7 @@ import (
 
 	"github.com/governor-dev/governor/localkube/pki"
 	"github.com/governor-dev/governor/localkube/process"
+	"github.com/governor-dev/governor/localkube/storage"
 )
 
 // identities are the clients of the API server, each with the name that Kubernetes' own RBAC knows, by kubeconfig.
@@ -15,10 +16,8 @@ var identities = map[string]pki.Identity{
 	"kube-controller-manager": {User: "system:kube-controller-manager"},
 	"kube-scheduler":          {User: "system:kube-scheduler"},
 	"kube-proxy":              {User: "system:kube-proxy"},
-	"provisioner":             {User: provisionerUser},
+	"provisioner":             {User: storage.User},
 }
-
-const provisionerUser = "system:localkube-provisioner"
 
 func (c *Cluster) pkiDir() string { return c.path("pki") }
 

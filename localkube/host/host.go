@@ -25,13 +25,13 @@ const minFree = 3 << 30
 var packages = map[string]string{
 	"containernetworking-plugins": "/usr/lib/cni/ptp",
 	"conntrack":                   "conntrack",
-	"e2fsprogs":                   "resize2fs",
 	"iproute2":                    "ip",
 	"iptables":                    "iptables",
 	"mount":                       "losetup",
 	"nftables":                    "nft",
 	"runc":                        "runc",
 	"util-linux":                  "nsenter",
+	"xfsprogs":                    "mkfs.xfs",
 }
 
 // Check tells everything that keeps this machine from carrying a cluster, and what to do about it.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,10 @@ import (
 // mounts are shared, as a kubelet expects for containers that mount.
 func isolateMounts(volumes string) error {
 	if err := propagate("/", unix.MS_REC|unix.MS_SLAVE); err != nil {
+		return err
+	}
+	volumes, err := filepath.EvalSymlinks(volumes)
+	if err != nil {
 		return err
 	}
 	points, err := mountPoints()
