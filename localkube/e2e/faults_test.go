@@ -2,9 +2,12 @@ package e2e
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // notReady is how a lost node looks: nobody knows about it any more.
@@ -20,7 +23,7 @@ func (u user) webPodOn(t *testing.T, node string) (name, address string) {
 }
 
 func fetch(address string) error {
-	_, err := command(curl("-sf", "http://"+address+":8080/"))
+	_, err := get("http://" + address + ":8080/")
 	return err
 }
 
@@ -85,26 +88,26 @@ func testPartialPartition(t *testing.T, u user) {
 	two, _ := u.webPodOn(t, "n2")
 	one, addressOne := u.webPodOn(t, "n1")
 	_, addressThree := u.webPodOn(t, "n3")
-	get := func(from, to string) error {
+	reach := func(from, to string) error {
 		_, err := u.tryKubectl("exec", from, "--", "timeout", "2", "wget", "-q", "-O", "-", "http://"+to+":8080/")
 		return err
 	}
 	u.localkube(t, "node", "partition", "n2", "--from", "n3")
-	if get(two, addressThree) == nil {
+	if reach(two, addressThree) == nil {
 		t.Error("n2 still reaches n3")
 	}
-	if err := get(two, addressOne); err != nil {
+	if err := reach(two, addressOne); err != nil {
 		t.Error("n2 must still reach n1:", err)
 	}
 	u.localkube(t, "node", "partition", "n2", "--from", "apiserver")
 	u.is(t, 20*time.Second, "node/n2", ready, notReady)
 	_, addressTwo := u.webPodOn(t, "n2")
-	if err := get(one, addressTwo); err != nil {
+	if err := reach(one, addressTwo); err != nil {
 		t.Error("n1 must still reach n2:", err)
 	}
 	u.localkube(t, "node", "heal", "n2")
 	u.is(t, 15*time.Second, "node/n2", ready, "True")
-	if err := get(two, addressThree); err != nil {
+	if err := reach(two, addressThree); err != nil {
 		t.Error("healed, n2 must reach n3:", err)
 	}
 }
@@ -141,7 +144,11 @@ func (u user) kill(t *testing.T, component string) {
 	for line := range strings.Lines(status) {
 		fields := strings.Fields(line)
 		if len(fields) > 3 && fields[1] == component {
-			if _, err := command(execKill(fields[3])); err != nil {
+			pid, err := strconv.Atoi(fields[3])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Kill(pid, unix.SIGKILL); err != nil {
 				t.Fatal(err)
 			}
 			eventually(t, 5*time.Second, component+" is dead", func() error {

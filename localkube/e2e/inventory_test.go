@@ -13,8 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func execKill(pid string) *exec.Cmd { return exec.Command("kill", "-9", pid) }
-
 // inventory is what a cluster could leave behind, by kind, sorted.
 type inventory map[string][]string
 

@@ -2,11 +2,11 @@ package e2e
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,8 +15,21 @@ import (
 	"time"
 )
 
-func curl(args ...string) *exec.Cmd {
-	return exec.Command("curl", append([]string{"--max-time", "5"}, args...)...)
+// get fetches a URL from this machine, which is no part of the cluster, over a connection of its own.
+func get(url string) (status int, err error) {
+	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, // who answers is not the question here
+	}}
+	response, err := client.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return response.StatusCode, err
 }
 
 const busybox = "docker.io/library/busybox:1.35.0"
