@@ -133,22 +133,25 @@ func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
 	case err != nil:
 		return false, err
 	case w.version == "":
-		return got.GetUID() != w.object.GetUID() || got.GetDeletionTimestamp() != nil, nil
+		replaced := w.object.GetUID() != "" && got.GetUID() != w.object.GetUID()
+		return replaced || got.GetDeletionTimestamp() != nil, nil
 	}
 	order, err := resourceversion.CompareResourceVersion(got.GetResourceVersion(), w.version)
 	return order >= 0, err
 }
 
-// overtaken reports whether the write no longer stands: the object is gone, so
-// the cache will never show it.
+// overtaken reports whether the write no longer stands, so that the cache will
+// never show it: what was written is gone, or what was deleted is there again.
 func (t *Tracker) overtaken(ctx context.Context, w write) (bool, error) {
-	if w.version == "" {
-		return false, nil
-	}
 	got := w.object.DeepCopyObject().(client.Object)
 	err := t.live.Get(ctx, client.ObjectKeyFromObject(w.object), got)
-	if apierrors.IsNotFound(err) {
-		return true, nil
+	switch deletion := w.version == ""; {
+	case apierrors.IsNotFound(err):
+		return !deletion, nil
+	case err != nil:
+		return false, err
+	case deletion:
+		return got.GetDeletionTimestamp() == nil, nil
 	}
-	return err == nil && got.GetUID() != w.object.GetUID(), err
+	return got.GetUID() != w.object.GetUID(), nil
 }
