@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +27,9 @@ import (
 
 // Manager is the field manager of everything that is applied.
 const Manager = "governor"
+
+// mender is the field manager of the rare repair that replaces whole lists.
+const mender = Manager + "-mend"
 
 // OwnerIndex is the cache index by the UID of the controlling owner. The cache
 // behind the Applier's reader must have it for every owned kind.
@@ -196,10 +200,31 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 		return nil, nil
 	}
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
+	if apierrors.IsInvalid(err) {
+		written, err = a.mend(ctx, owner, d, err)
+	}
 	if err != nil || written == existing.GetResourceVersion() {
 		return nil, err
 	}
 	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields}, nil
+}
+
+// mend repairs drift that server-side apply cannot: an entry of a list whose key
+// somebody changed is theirs, and ours beside it makes the object invalid. So the
+// lists that we declare are replaced as a whole, and then applied again.
+func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, invalid error) (string, error) {
+	raw, err := d.content.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	target := d.blank()
+	target.SetName(d.name())
+	target.SetNamespace(owner.GetNamespace())
+	err = a.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(mender))
+	if err != nil {
+		return "", errors.Join(invalid, err)
+	}
+	return a.write(ctx, owner, d, client.ForceOwnership)
 }
 
 // claim creates what the cache does not show as ours. The cache shows only our own

@@ -102,12 +102,13 @@ func (e *engine[T, W]) log(ctx context.Context, r *report[T, W]) {
 	for _, c := range r.changes {
 		log.Info("provided", "change", c.String())
 	}
-	if r.cause != nil {
+	switch fresh := news(r.before, r.decision); {
+	case fresh && r.cause != nil:
 		log.Error(r.cause, r.decision.String())
-		return
-	}
-	if news(r.before, r.decision) {
+	case fresh:
 		log.Info(r.decision.String())
+	case r.cause != nil:
+		log.V(1).Info(r.decision.String(), "cause", r.cause.Error())
 	}
 }
 

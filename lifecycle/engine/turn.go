@@ -141,7 +141,9 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 // rest ends the turn of a paused object: it was observed, and nothing is written
 // but its status.
 func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
-	r.paused = isPaused(r.obj)
+	if r.paused = isPaused(r.obj); r.paused {
+		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
+	}
 }
 
 func isPaused(obj lifecycle.Object) bool {

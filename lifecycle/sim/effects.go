@@ -47,3 +47,9 @@ func (fx *Effects) Do(name string, effect func() error) error {
 	}
 	return nil
 }
+
+// Fair returns effects in weather without faults, for tests that drive a model
+// themselves.
+func Fair() *Effects {
+	return &Effects{faults: &weather{calm: true}, note: func(string, ...any) {}, check: func() {}}
+}
