@@ -43,5 +43,6 @@ func (Planner) Status(want *cachev1.Memcached, seen World) {
 	s.ReadyReplicas = seen.answering()
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.Image = image(want)
+	s.DefaultImage = defaultImage(want)
 	s.Endpoint = fmt.Sprintf("%s.%s.svc:%d", want.Name, want.Namespace, want.Spec.ContainerPort)
 }

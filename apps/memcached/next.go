@@ -2,6 +2,7 @@ package memcached
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ func unschedulable(seen World, now time.Time) lifecycle.Decision {
 	deadline := p.Since.Add(schedulingGrace)
 	if now.Before(deadline) {
 		return lifecycle.WaitFor(lifecycle.Step{
-			Name: "NodeFound", Target: p.Name, Reason: "Scheduling",
+			Name: nodeFound, Target: p.Name, Reason: "Scheduling",
 			Message: fmt.Sprintf("Pod %s: %s.", p.Name, p.Detail),
 		}, p.Since).Until(deadline)
 	}
@@ -90,8 +91,9 @@ func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.WaitFor(lifecycle.Step{
-		Name: "RolledOut", Target: want.Name, Reason: "RollingOut",
+		Name: rolledOut, Target: want.Name, Reason: "RollingOut",
 		Message: fmt.Sprintf("%d of %d servers answer.", seen.answering(), size),
+		Args:    map[string]string{"size": strconv.Itoa(int(size))},
 	}, time.Time{})
 }
 
@@ -100,23 +102,4 @@ func everythingAnswers(want *cachev1.Memcached) lifecycle.Decision {
 		return lifecycle.Settled("ScaledToZero", "No server is wanted; set spec.size to have some.")
 	}
 	return lifecycle.Settled("AllAnswer", fmt.Sprintf("All %d servers answer.", want.Spec.Size))
-}
-
-// Effect answers for the one thing that is waited for: the rollout. There are no
-// steps.
-func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
-	after = World{Rollout: seen.Rollout}
-	after.Rollout.Current = true
-	after.Rollout.Updated = after.Rollout.Total
-	for _, p := range seen.Pods {
-		if p.Leaving {
-			continue
-		}
-		if step.Name == "NodeFound" && p.Name != step.Target {
-			after.Pods = append(after.Pods, p)
-			continue
-		}
-		after.Pods = append(after.Pods, Pod{Name: p.Name, Ready: true})
-	}
-	return seen, after
 }

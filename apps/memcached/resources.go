@@ -43,15 +43,21 @@ func named(want *cachev1.Memcached) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: want.Name, Labels: selector(want)}
 }
 
-// image is the declared one, else the one that it has, else the newest.
+// image is the declared one, else the default.
 func image(want *cachev1.Memcached) string {
 	switch {
 	case want.Spec.Image != "":
 		return want.Spec.Image
 	case want.Spec.Version != "":
 		return repository + ":" + want.Spec.Version
-	case want.Status.Image != "":
-		return want.Status.Image
+	}
+	return defaultImage(want)
+}
+
+// defaultImage is the one chosen when the object was made.
+func defaultImage(want *cachev1.Memcached) string {
+	if want.Status.DefaultImage != "" {
+		return want.Status.DefaultImage
 	}
 	return repository + ":" + newest
 }

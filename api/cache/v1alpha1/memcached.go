@@ -152,10 +152,14 @@ type MemcachedStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// Image that the servers run, or are changing to. Without version and image in
-	// the spec it stays what it is.
+	// Image that the servers run, or are changing to.
 	// +optional
 	Image string `json:"image,omitempty"`
+
+	// Image that the operator chose when the object was made, for a spec without
+	// version and image. It stays, so that a new operator restarts nothing.
+	// +optional
+	DefaultImage string `json:"defaultImage,omitempty"`
 
 	// Name and port of the Service. The Service is headless: its name resolves to
 	// the address of every server that answers, as memcached clients need it.
