@@ -18,7 +18,7 @@ func apis() []func(*runtime.Scheme) error {
 	return []func(*runtime.Scheme) error{cachev1.AddToScheme}
 }
 
-// register adds every application to the operator, one line each.
+// What the operator may do, and nothing else.
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
@@ -30,6 +30,8 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=governor-system
+
+// register adds every application to the operator, one line each.
 func register(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
 		Name: memcached.Name, Planner: memcached.Planner{}, Driver: memcacheddriver.New,
