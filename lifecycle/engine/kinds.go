@@ -16,9 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// establishing is how long the API server may take to serve a CRD that it has
-// accepted; then discovery is asked again.
-const establishing = 500 * time.Millisecond
+const (
+	// establishing is how long the API server may take to serve a CRD that it has
+	// accepted; then discovery is asked again, ever more slowly: the group may have
+	// other kinds only.
+	establishing = 250 * time.Millisecond
+	// longest is the slowest pace of asking.
+	longest = 5 * time.Minute
+)
 
 // kinds knows which custom resource definitions exist. It keeps their metadata
 // only, a few hundred bytes each.
@@ -84,6 +89,7 @@ type defined struct {
 
 // appear blocks until the kind is served.
 func (k *kinds) appear(ctx context.Context, gvk schema.GroupVersionKind) (defined, error) {
+	wait := establishing
 	for {
 		changed := k.next()
 		d, state, err := k.find(ctx, gvk)
@@ -92,13 +98,15 @@ func (k *kinds) appear(ctx context.Context, gvk schema.GroupVersionKind) (define
 		}
 		var again <-chan time.Time
 		if state == accepted {
-			again = time.After(establishing)
+			again = time.After(wait)
 		}
 		select {
 		case <-ctx.Done():
 			return defined{}, ctx.Err()
 		case <-changed:
+			wait = establishing
 		case <-again:
+			wait = min(2*wait, longest)
 		}
 	}
 }

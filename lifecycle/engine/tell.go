@@ -50,7 +50,7 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 
 // describe writes status fields and conditions into the object.
 func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
-	defer e.contain(ctx, r)
+	own := e.own(ctx, r) // first: it may find that the planner fails on this object
 	observedGeneration, conditions := r.obj.Told()
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
@@ -58,13 +58,22 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
 		*observedGeneration = r.obj.GetGeneration()
 	}
-	if r.observed && !r.panicked {
-		e.app.Planner.Status(r.obj, r.seen)
-		facts = append(facts, e.app.Planner.Conditions(r.obj, r.seen, r.decision)...)
-	} else {
-		facts = append(facts, unchanged(*conditions, facts)...)
+	if own == nil {
+		own = unchanged(*conditions, facts)
 	}
+	facts = append(facts, own...)
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
+}
+
+// own lets the planner write its status fields and returns its conditions, or nil
+// if nothing new was seen.
+func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Condition {
+	defer e.contain(ctx, r)
+	if !r.observed || r.panicked {
+		return nil
+	}
+	e.app.Planner.Status(r.obj, r.seen)
+	return e.app.Planner.Conditions(r.obj, r.seen, r.decision)
 }
 
 // pausedFacts keeps the summary as it was and adds why nothing moves.
