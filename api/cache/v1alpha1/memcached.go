@@ -1,0 +1,187 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Memcached is a number of memcached servers of one size, behind one Service.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:shortName=mc,categories=all;governor
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Everything is as declared and answers"
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Servers wanted"
+// +kubebuilder:printcolumn:name="Answering",type=integer,JSONPath=`.status.readyReplicas`,description="Servers that answer"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="What it is doing, or why it is not ready"
+// +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1,description="Where clients find the servers"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,priority=1,description="The image that runs"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: Service, Deployment and pods are named after it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': the Service is named after it"
+type Memcached struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What you want.
+	// +kubebuilder:default={}
+	Spec MemcachedSpec `json:"spec,omitempty"`
+
+	// What is, written by the operator.
+	// +optional
+	Status MemcachedStatus `json:"status,omitempty"`
+}
+
+// MemcachedSpec is the wanted state.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.image) && has(self.version))",message="spec.image and spec.version exclude each other: set version to choose a release, or image to run a build of your own"
+// +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.limits) && 'memory' in self.resources.limits)",message="spec.memory sets the memory limit: remove spec.resources.limits.memory"
+type MemcachedSpec struct {
+	// Number of memcached servers. 0 keeps the object and its Service without any
+	// server.
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=500
+	// +optional
+	Size int32 `json:"size"`
+
+	// TCP port on which every server listens.
+	// +kubebuilder:default=11211
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +optional
+	ContainerPort int32 `json:"containerPort,omitempty"`
+
+	// Release of memcached, such as "1.6.38"; runs
+	// docker.io/library/memcached:<version>. Without version and image the
+	// operator chooses one when the object is created and stays with it: a new
+	// operator does not restart your caches.
+	// +kubebuilder:validation:Pattern=`^[0-9]+\.[0-9]+\.[0-9]+$`
+	// +kubebuilder:validation:MaxLength=20
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// Image to run instead of a release; memcached must be on its PATH.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=500
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// Memory limit of each server's container. Memcached gets it (-m) less a
+	// headroom of a quarter, at least 32Mi, for connections and its hash table, so
+	// that a full cache evicts instead of being killed.
+	// +kubebuilder:default="128Mi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Mi')) >= 0",message="spec.memory must be at least 64Mi: 32Mi of it are headroom for connections"
+	// +optional
+	Memory *resource.Quantity `json:"memory,omitempty"`
+
+	// Requests and further limits of each server's container. The memory limit is
+	// set by memory.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// What to add to the pods.
+	// +optional
+	Pod PodSettings `json:"pod,omitempty"`
+
+	// True makes the operator observe only: it repairs and changes nothing.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// PodSettings are added to every pod.
+type PodSettings struct {
+	// Labels to add. Those that the operator sets win.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Annotations to add.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Labels that a node must have.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// Taints that the pods tolerate.
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// Name of the pods' priority class.
+	// +optional
+	PriorityClassName string `json:"priorityClassName,omitempty"`
+
+	// Secrets with which to pull the image.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	ImagePullSecrets []corev1.LocalObjectReference `json:"imagePullSecrets,omitempty"`
+}
+
+// MemcachedStatus is the observed state.
+type MemcachedStatus struct {
+	// Generation of the spec that the conditions are about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// Ready, Reconciling and Stalled as in every kind of Governor; Available: at
+	// least one server answers; Degraded: fewer servers answer than wanted.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Names of the pods, sorted.
+	// +listType=atomic
+	// +optional
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Number of pods.
+	// +optional
+	Replicas int32 `json:"replicas"`
+
+	// Number of pods that answer.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+
+	// Label selector of the pods, for autoscalers.
+	// +optional
+	Selector string `json:"selector,omitempty"`
+
+	// Image that the servers run, or are changing to.
+	// +optional
+	Image string `json:"image,omitempty"`
+
+	// Image that the operator chose when the object was made, for a spec without
+	// version and image. It stays, so that a new operator restarts nothing.
+	// +optional
+	DefaultImage string `json:"defaultImage,omitempty"`
+
+	// Name and port of the Service. The Service is headless: its name resolves to
+	// the address of every server that answers, as memcached clients need it.
+	// +optional
+	Endpoint string `json:"endpoint,omitempty"`
+}
+
+// Told implements lifecycle.Custom.
+func (m *Memcached) Told() (*int64, *[]metav1.Condition) {
+	return &m.Status.ObservedGeneration, &m.Status.Conditions
+}
+
+// IsPaused implements lifecycle.Pausable.
+func (m *Memcached) IsPaused() bool { return m.Spec.Paused }
+
+// MemcachedList is a list of memcached instances.
+//
+// +kubebuilder:object:root=true
+type MemcachedList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// The instances.
+	Items []Memcached `json:"items"`
+}

@@ -1,0 +1,48 @@
+package memcached
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Conditions says whether the cache can be used, and whether it is whole.
+func (Planner) Conditions(want *cachev1.Memcached, seen World, d lifecycle.Decision) []lifecycle.Condition {
+	answering, size := seen.answering(), want.Spec.Size
+	message := fmt.Sprintf("%d of %d servers answer.", answering, size)
+	available := lifecycle.Condition{
+		Type: "Available", Status: lifecycle.Truth(answering > 0), Reason: "ServersAnswer", Message: message,
+	}
+	if answering == 0 {
+		available.Reason = d.Reason
+	}
+	degraded := lifecycle.Condition{
+		Type: "Degraded", Status: lifecycle.Truth(answering < size), Reason: "AllAnswer", Message: message,
+	}
+	if answering < size {
+		degraded.Reason = d.Reason
+	}
+	return []lifecycle.Condition{available, degraded}
+}
+
+// Status writes the counts and names.
+func (Planner) Status(want *cachev1.Memcached, seen World) {
+	s := &want.Status
+	s.Nodes = nil
+	for _, p := range seen.Pods {
+		if !p.Leaving {
+			s.Nodes = append(s.Nodes, p.Name)
+		}
+	}
+	slices.Sort(s.Nodes)
+	s.Replicas = seen.staying()
+	s.ReadyReplicas = seen.answering()
+	s.Selector = labels.SelectorFromSet(selector(want)).String()
+	s.Image = image(want)
+	s.DefaultImage = defaultImage(want)
+	s.Endpoint = fmt.Sprintf("%s.%s.svc:%d", want.Name, want.Namespace, want.Spec.ContainerPort)
+}

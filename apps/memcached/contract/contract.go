@@ -1,0 +1,82 @@
+// Package contract says what any memcached does under the planner's rules. The
+// same suite runs on the in-memory model and on a real cluster, so the model
+// cannot lie.
+package contract
+
+import (
+	"testing"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// System is a memcached, real or not, under an operator.
+type System interface {
+	// Apply makes the instance what the edit makes of it.
+	Apply(t *testing.T, edit func(*cachev1.MemcachedSpec))
+
+	// Settles waits until the object tells the outcome and reason, and returns it.
+	// It fails the test if that does not come.
+	Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *cachev1.Memcached
+
+	// LosePod deletes the pod at once, as a node that dies would.
+	LosePod(t *testing.T, name string)
+}
+
+// Missing is an image that no registry has.
+const Missing = "docker.io/library/memcached:0.0.0-no-such-release"
+
+// Run runs the suite; each test gets a system of its own.
+func Run(t *testing.T, fresh func(t *testing.T) System) {
+	t.Helper()
+	suite := map[string]func(*testing.T, System){
+		"BecomesReady": becomesReady, "ScalesToAnySize": scales,
+		"ReplacesALostPod": replaces, "SaysThatTheImageIsMissing": missingImage,
+	}
+	for name, test := range suite {
+		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
+	}
+}
+
+func becomesReady(t *testing.T, s System) {
+	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
+	m := s.Settles(t, lifecycle.Done, "AllAnswer")
+	if m.Status.ReadyReplicas != 2 || len(m.Status.Nodes) != 2 {
+		t.Errorf("%d servers answer, nodes are %v", m.Status.ReadyReplicas, m.Status.Nodes)
+	}
+}
+
+func scales(t *testing.T, s System) {
+	for _, size := range []int32{1, 3, 0, 2} {
+		s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = size })
+		reason := "AllAnswer"
+		if size == 0 {
+			reason = "ScaledToZero"
+		}
+		if m := s.Settles(t, lifecycle.Done, reason); m.Status.Replicas != size {
+			t.Errorf("%d pods, want %d", m.Status.Replicas, size)
+		}
+	}
+}
+
+func replaces(t *testing.T, s System) {
+	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
+	lost := s.Settles(t, lifecycle.Done, "AllAnswer").Status.Nodes[0]
+	s.LosePod(t, lost)
+	s.Settles(t, lifecycle.Waiting, "RollingOut")
+	if m := s.Settles(t, lifecycle.Done, "AllAnswer"); m.Status.Nodes[0] == lost {
+		t.Errorf("pod %s was lost and is still named", lost)
+	}
+}
+
+// missingImage: while the new image cannot be pulled, the old servers answer.
+func missingImage(t *testing.T, s System) {
+	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
+	s.Settles(t, lifecycle.Done, "AllAnswer")
+	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Image = Missing })
+	if m := s.Settles(t, lifecycle.Blocked, "ImagePullBackOff"); m.Status.ReadyReplicas < 2 {
+		t.Errorf("only %d servers answer while the new image is missing, want 2", m.Status.ReadyReplicas)
+	}
+	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Image = "" })
+	s.Settles(t, lifecycle.Done, "AllAnswer")
+}

@@ -1,0 +1,116 @@
+package model_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/apps/memcached/contract"
+	"github.com/governor-dev/governor/apps/memcached/model"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+func instance() *cachev1.Memcached {
+	m := &cachev1.Memcached{}
+	m.Name, m.Namespace, m.Spec.ContainerPort = "m", "ns", 11211
+	return m
+}
+
+// mended lets a person mend everything once the faults have stopped: after a
+// stretch in which nothing else was broken.
+type mended struct {
+	*model.Model
+	calm int
+}
+
+func (m *mended) Break(now time.Time, chance *rand.Rand) string {
+	m.calm = 0
+	return m.Model.Break(now, chance)
+}
+
+func (m *mended) Tick(now time.Time, chance *rand.Rand) {
+	if m.calm++; m.calm > 60 {
+		m.Mend()
+	}
+	m.Model.Tick(now, chance)
+}
+
+func life() sim.Life[*cachev1.Memcached, memcached.World] {
+	return sim.Life[*cachev1.Memcached, memcached.World]{
+		Planner: memcached.Planner{},
+		Begin: func(chance *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
+			m := instance()
+			m.Spec.Size = int32(chance.IntN(5))
+			return m, &mended{Model: model.New()}
+		},
+		Edit: func(want *cachev1.Memcached, chance *rand.Rand) {
+			want.Spec.Size = int32(chance.IntN(5))
+			want.Spec.Version = fmt.Sprintf("1.6.%d", chance.IntN(3))
+		},
+		Kept: func(want *cachev1.Memcached, seen memcached.World) error {
+			memcached.Planner{}.Status(want, seen)
+			if want.Status.ReadyReplicas != want.Spec.Size {
+				return fmt.Errorf("%d of %d servers answer", want.Status.ReadyReplicas, want.Spec.Size)
+			}
+			return nil
+		},
+	}
+}
+
+func TestLives(t *testing.T) { sim.Lives(t, life(), 1000) }
+
+// system runs the planner on the model, in logical time.
+type system struct {
+	want   *cachev1.Memcached
+	model  *model.Model
+	now    time.Time
+	chance *rand.Rand
+}
+
+func newSystem(*testing.T) contract.System {
+	m := model.New()
+	m.Withdraw(contract.Missing)
+	return &system{want: instance(), model: m, now: time.Unix(0, 0), chance: rand.New(rand.NewPCG(1, 2))}
+}
+
+func (s *system) Apply(_ *testing.T, edit func(*cachev1.MemcachedSpec)) {
+	edit(&s.want.Spec)
+}
+
+func (s *system) LosePod(_ *testing.T, name string) { s.model.Lose(name) }
+
+func (s *system) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *cachev1.Memcached {
+	t.Helper()
+	var d lifecycle.Decision
+	for range 200 {
+		if d = s.turn(t); d.Outcome == outcome && d.Reason == reason {
+			return s.want
+		}
+		s.now = s.now.Add(time.Second)
+		s.model.Tick(s.now, s.chance)
+	}
+	t.Fatalf("still %s, want %s %s", d, outcome, reason)
+	return nil
+}
+
+func (s *system) turn(t *testing.T) lifecycle.Decision {
+	t.Helper()
+	p := memcached.Planner{}
+	seen := s.model.Observe(s.now)
+	resources, err := p.Resources(s.want, seen)
+	if err == nil {
+		err = s.model.Provide(s.want, resources, sim.Fair())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen = s.model.Observe(s.now)
+	p.Status(s.want, seen)
+	return p.Next(s.want, seen, s.now)
+}
+
+func TestContract(t *testing.T) { contract.Run(t, newSystem) }

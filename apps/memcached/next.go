@@ -1,0 +1,105 @@
+package memcached
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// schedulingGrace is how long a pod may look for a node before it counts as
+// hindered: an autoscaler needs a while to bring one.
+const schedulingGrace = 30 * time.Second
+
+// Next is the runbook: what hinders the instance, the surest cause first.
+func (Planner) Next(want *cachev1.Memcached, seen World, now time.Time) lifecycle.Decision {
+	return lifecycle.First(
+		podsRefused(seen),        // the API server lets no pod be created
+		imageUnpullable(seen),    // a name, a registry or a credential is wrong
+		containerMisfit(seen),    // the node cannot start the container
+		crashLooping(seen),       // memcached starts and ends
+		unschedulable(seen, now), // no node takes the pod
+		rolloutStuck(seen),       // Kubernetes itself has given up waiting
+		rollingOut(want, seen),   // otherwise it only takes time
+		everythingAnswers(want),
+	)
+}
+
+func podsRefused(seen World) lifecycle.Decision {
+	switch refused := seen.Rollout.Refused; {
+	case refused == "":
+		return lifecycle.Decision{}
+	case strings.Contains(refused, "exceeded quota"):
+		return lifecycle.Block("QuotaExceeded", fmt.Sprintf(
+			"Pods cannot be created: %s. Raise the quota, or lower spec.size or spec.memory.", refused))
+	default:
+		return lifecycle.Block("PodsRefused", fmt.Sprintf(
+			"Pods cannot be created: %s. Change the policy that refuses them, or the spec.", refused))
+	}
+}
+
+func imageUnpullable(seen World) lifecycle.Decision {
+	return blockedBy(seen, ImageUnpullable,
+		"Correct spec.image or spec.version, or give spec.pod.imagePullSecrets; the pull is tried again by itself.")
+}
+
+func containerMisfit(seen World) lifecycle.Decision {
+	return blockedBy(seen, BadContainer, "Correct spec.image, spec.resources or the node.")
+}
+
+func crashLooping(seen World) lifecycle.Decision {
+	return blockedBy(seen, CrashLooping, "See what it says with: kubectl logs --previous, and correct the spec.")
+}
+
+func blockedBy(seen World, t Trouble, remedy string) lifecycle.Decision {
+	p, ok := seen.inTrouble(t)
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block(string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
+}
+
+func unschedulable(seen World, now time.Time) lifecycle.Decision {
+	p, ok := seen.inTrouble(Unschedulable)
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	deadline := p.Since.Add(schedulingGrace)
+	if now.Before(deadline) {
+		return lifecycle.WaitFor(lifecycle.Step{
+			Name: nodeFound, Target: p.Name, Reason: "Scheduling",
+			Message: fmt.Sprintf("Pod %s: %s.", p.Name, p.Detail),
+		}, p.Since).Until(deadline)
+	}
+	return blockedBy(seen, Unschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
+}
+
+func rolloutStuck(seen World) lifecycle.Decision {
+	if !seen.Rollout.Stuck {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("RolloutStuck",
+		"The pods have not become ready within the Deployment's deadline. Look at their events and logs.")
+}
+
+func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
+	size, r := want.Spec.Size, seen.Rollout
+	if r.Current && r.Updated == size && r.Total == size && seen.answering() == size && seen.staying() == size {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.WaitFor(lifecycle.Step{
+		Name: rolledOut, Target: want.Name, Reason: "RollingOut",
+		Message: fmt.Sprintf("%d of %d servers answer.", seen.answering(), size),
+		Args:    map[string]string{"size": strconv.Itoa(int(size))},
+	}, time.Time{})
+}
+
+func everythingAnswers(want *cachev1.Memcached) lifecycle.Decision {
+	if want.Spec.Size == 0 {
+		return lifecycle.Settled("ScaledToZero", "No server is wanted; set spec.size to have some.")
+	}
+	return lifecycle.Settled("AllAnswer", fmt.Sprintf("All %d servers answer.", want.Spec.Size))
+}

@@ -1,0 +1,156 @@
+package memcached_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+var noon = time.Unix(1_700_000_000, 0).UTC()
+
+func instance(size int32) *cachev1.Memcached {
+	m := &cachev1.Memcached{}
+	m.Name, m.Namespace = "m", "ns"
+	m.Spec.Size, m.Spec.ContainerPort = size, 11211
+	return m
+}
+
+func rolled(n int32) memcached.Rollout {
+	return memcached.Rollout{Current: true, Updated: n, Total: n}
+}
+
+func pods(states ...memcached.Pod) []memcached.Pod {
+	for i := range states {
+		states[i].Name = fmt.Sprintf("m-%d", i)
+	}
+	return states
+}
+
+var answers = memcached.Pod{Ready: true}
+
+func TestNext(t *testing.T) {
+	quota := rolled(1)
+	quota.Refused = "exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1"
+	policy := rolled(1)
+	policy.Refused = "violates PodSecurity"
+	stuck := rolled(2)
+	stuck.Stuck = true
+	lost := memcached.Pod{Trouble: memcached.Unschedulable, Since: noon.Add(-time.Minute)}
+	looking := memcached.Pod{Trouble: memcached.Unschedulable, Since: noon.Add(-time.Second)}
+	cases := map[string]struct {
+		reason  string
+		size    int32
+		seen    memcached.World
+		outcome lifecycle.Outcome
+		want    string
+	}{
+		"Nothing":      {"the Deployment is being made", 2, memcached.World{}, lifecycle.Waiting, "RollingOut"},
+		"All":          {"every server answers", 2, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.Done, "AllAnswer"},
+		"Zero":         {"no server is wanted", 0, memcached.World{Rollout: rolled(0)}, lifecycle.Done, "ScaledToZero"},
+		"NotAnswering": {"a pod that runs but does not answer is not there", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{})}, lifecycle.Waiting, "RollingOut"},
+		"OldStatus": {
+			"a status about an older spec proves nothing", 1,
+			memcached.World{Rollout: memcached.Rollout{Updated: 1, Total: 1}, Pods: pods(answers)}, lifecycle.Waiting, "RollingOut",
+		},
+		"OldPodsStay": {
+			"a pod of the old template still answers", 1,
+			memcached.World{Rollout: memcached.Rollout{Current: true, Updated: 1, Total: 2}, Pods: pods(answers, answers)},
+			lifecycle.Waiting, "RollingOut",
+		},
+		"Leaving": {
+			"a pod that is being deleted does not count", 1,
+			memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Ready: true, Leaving: true})}, lifecycle.Waiting, "RollingOut",
+		},
+		"LeavingBeside": {
+			"nor does it keep the rest from being settled", 1,
+			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Leaving: true, Trouble: memcached.CrashLooping})},
+			lifecycle.Done, "AllAnswer",
+		},
+		"Quota":    {"the quota is named", 2, memcached.World{Rollout: quota, Pods: pods(answers)}, lifecycle.Blocked, "QuotaExceeded"},
+		"Policy":   {"so is any other refusal", 2, memcached.World{Rollout: policy, Pods: pods(answers)}, lifecycle.Blocked, "PodsRefused"},
+		"Image":    {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: memcached.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
+		"Config":   {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: memcached.BadContainer})}, lifecycle.Blocked, "ContainerCannotStart"},
+		"Crash":    {"memcached ends again and again", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: memcached.CrashLooping})}, lifecycle.Blocked, "CrashLoopBackOff"},
+		"Looking":  {"an autoscaler gets its time", 1, memcached.World{Rollout: rolled(1), Pods: pods(looking)}, lifecycle.Waiting, "Scheduling"},
+		"NoNode":   {"then it is a hindrance", 1, memcached.World{Rollout: rolled(1), Pods: pods(lost)}, lifecycle.Blocked, "Unschedulable"},
+		"Stuck":    {"Kubernetes has given up waiting", 2, memcached.World{Rollout: stuck, Pods: pods(answers, memcached.Pod{})}, lifecycle.Blocked, "RolloutStuck"},
+		"Surest":   {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Trouble: memcached.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
+		"ScaleOut": {"more are wanted than are there", 3, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.Waiting, "RollingOut"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := memcached.Planner{}.Next(instance(c.size), c.seen, noon)
+			if d.Outcome != c.outcome || d.Reason != c.want {
+				t.Errorf("%s: got %s, want %s %s", c.reason, d, c.outcome, c.want)
+			}
+		})
+	}
+}
+
+// every calls visit with every world of up to three pods.
+func every(visit func(size int32, seen memcached.World)) {
+	states := []memcached.Pod{
+		{}, answers, {Ready: true, Leaving: true}, {Leaving: true},
+		{Trouble: memcached.Unschedulable, Since: noon.Add(-time.Hour)}, {Trouble: memcached.Unschedulable, Since: noon},
+		{Trouble: memcached.ImageUnpullable}, {Trouble: memcached.BadContainer}, {Trouble: memcached.CrashLooping},
+	}
+	vectors := [][]memcached.Pod{{}}
+	for n := 0; n < len(vectors); n++ {
+		if len(vectors[n]) == 3 {
+			continue
+		}
+		for _, s := range states {
+			vectors = append(vectors, append(append([]memcached.Pod{}, vectors[n]...), s))
+		}
+	}
+	for size := range int32(4) {
+		for _, v := range vectors {
+			for _, r := range []memcached.Rollout{{}, rolled(size), {Current: true, Total: 3, Updated: 1}} {
+				visit(size, memcached.World{Rollout: r, Pods: pods(append([]memcached.Pod{}, v...)...)})
+			}
+		}
+	}
+}
+
+func TestEverySmallWorld(t *testing.T) {
+	worlds := 0
+	every(func(size int32, seen memcached.World) {
+		worlds++
+		want := instance(size)
+		p := memcached.Planner{}
+		d := p.Next(want, seen, noon)
+		p.Status(want, seen)
+		if !d.Speaks() || d.Reason == "" || d.Message == "" || d.Outcome == lifecycle.Proceeding {
+			t.Fatalf("%+v: %s is no answer", seen, d)
+		}
+		if d.Outcome == lifecycle.Done && want.Status.ReadyReplicas != size {
+			t.Fatalf("%+v: settled with %d of %d answering", seen, want.Status.ReadyReplicas, size)
+		}
+		for _, c := range p.Conditions(want, seen, d) {
+			if c.Type == "Available" && (c.Status == "True") != (want.Status.ReadyReplicas > 0) || c.Reason == "" {
+				t.Fatalf("%+v: %+v is not true", seen, c)
+			}
+		}
+	})
+	t.Logf("%d worlds", worlds)
+}
+
+// A wait that ends well must lead on: following the effect of waits never comes
+// back to a world that waits for the same.
+func TestAWaitThatEndsWellLeadsOn(t *testing.T) {
+	every(func(size int32, seen memcached.World) {
+		p := memcached.Planner{}
+		for range 5 {
+			d := p.Next(instance(size), seen, noon)
+			if d.Outcome != lifecycle.Waiting {
+				return
+			}
+			_, seen = p.Effect(seen, d.Step)
+		}
+		t.Fatalf("size %d: still waiting in %+v", size, seen)
+	})
+}

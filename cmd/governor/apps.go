@@ -1,0 +1,41 @@
+package main
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/apps/memcached"
+	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
+	"github.com/governor-dev/governor/lifecycle/engine"
+)
+
+// apis are the applications' own API groups.
+func apis() []func(*runtime.Scheme) error {
+	return []func(*runtime.Scheme) error{cachev1.AddToScheme}
+}
+
+// What the operator may do, and nothing else.
+//
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=governor-system
+
+// register adds every application to the operator, one line each.
+func register(op *engine.Operator) error {
+	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
+		Name: memcached.Name, Planner: memcached.Planner{}, Driver: memcacheddriver.New,
+		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
+		Watches: []client.Object{&corev1.Pod{}},
+	})
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/governor-dev/governor/lifecycle/engine"
+)
+
+// options are the flags of run.
+type options struct {
+	namespaces   []string
+	leaderElect  bool
+	leaderSpace  string
+	metricsAddr  string
+	healthAddr   string
+	budget       int
+	leaseSeconds int
+	debug        bool
+}
+
+func run() *cobra.Command {
+	var o options
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the operator",
+		Example: `  # against the cluster of the current kubeconfig, without leader election
+  governor run --leader-elect=false
+
+  # for two namespaces only
+  governor run --watch-namespaces=team-a,team-b`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
+			mgr, err := o.manager()
+			if err != nil {
+				return err
+			}
+			return mgr.Start(cmd.Context())
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+func (o *options) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "namespaces to watch; all if empty")
+	f.BoolVar(&o.leaderElect, "leader-elect", true, "let one of several replicas act; the others keep their caches warm")
+	f.StringVar(&o.leaderSpace, "leader-elect-namespace", "", "namespace of the lease; the pod's own if empty")
+	f.IntVar(&o.leaseSeconds, "leader-elect-lease-seconds", 15, "how long a silent leader keeps the lease (at least 3)")
+	f.StringVar(&o.metricsAddr, "metrics-address", ":8080", "where to serve metrics; 0 for nowhere")
+	f.StringVar(&o.healthAddr, "health-address", ":8081", "where to serve /healthz and /readyz; 0 for nowhere")
+	f.IntVar(&o.budget, "disruption-budget", engine.DefaultBudget, "objects of the whole fleet that may be under a disruptive step at once")
+	f.BoolVar(&o.debug, "debug", false, "log more")
+}
+
+func (o *options) level() zapcore.Level {
+	if o.debug {
+		return zapcore.DebugLevel
+	}
+	return zapcore.InfoLevel
+}
+
+// manager returns the operator with all its applications, not yet started.
+func (o *options) manager() (manager.Manager, error) {
+	if o.leaseSeconds < 3 {
+		return nil, fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
+	}
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
+	}
+	mgr, err := ctrl.NewManager(unthrottled(cfg), o.managerOptions(scheme))
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare the operator: %w", err)
+	}
+	if err := probes(mgr); err != nil {
+		return nil, err
+	}
+	op, err := engine.New(mgr, engine.Options{Namespaces: o.namespaces, Budget: o.budget, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, register(op)
+}
+
+// unthrottled leaves pacing to the API server, which knows its load and is fair.
+func unthrottled(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cfg.UserAgent = "governor/" + version
+	return cfg
+}
+
+func (o *options) managerOptions(scheme *runtime.Scheme) manager.Options {
+	lease := time.Duration(o.leaseSeconds) * time.Second
+	renew, retry := lease*2/3, lease/6
+	return manager.Options{
+		Scheme:                        scheme,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "governor.governor.dev",
+		LeaderElectionNamespace:       o.leaderSpace,
+		LeaderElectionReleaseOnCancel: true, // the process ends at once afterwards
+		LeaseDuration:                 &lease,
+		RenewDeadline:                 &renew,
+		RetryPeriod:                   &retry,
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddr},
+		HealthProbeBindAddress:        o.healthAddr,
+	}
+}
+
+func probes(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("ping", healthz.Ping)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append(apis(), clientgoscheme.AddToScheme) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("cannot register an API: %w", err)
+		}
+	}
+	return scheme, nil
+}

@@ -1,0 +1,125 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// declared is an object reduced to what its author has set, with owner and labels.
+type declared struct {
+	kind, ownerKind string
+	content         *unstructured.Unstructured
+	digest          [sha256.Size]byte
+	sample          client.Object
+}
+
+func (d declared) name() string { return d.content.GetName() }
+
+// blank returns an empty object of the same Go type, the one that is cached.
+func (d declared) blank() client.Object {
+	return reflect.New(reflect.TypeOf(d.sample).Elem()).Interface().(client.Object)
+}
+
+func (a *Applier) declare(owner client.Object, wanted lifecycle.Object) (declared, error) {
+	obj, ok := wanted.DeepCopyObject().(client.Object)
+	if !ok {
+		return declared{}, fmt.Errorf("%T is not an object", wanted)
+	}
+	gvk, err := apiutil.GVKForObject(obj, a.client.Scheme())
+	if err != nil {
+		return declared{}, err
+	}
+	ownerKind, err := apiutil.GVKForObject(owner, a.client.Scheme())
+	if err != nil {
+		return declared{}, err
+	}
+	a.stamp(owner, obj)
+	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)})
+	content, err := authored(obj)
+	if err != nil {
+		return declared{}, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, obj.GetName(), err)
+	}
+	u := &unstructured.Unstructured{Object: content}
+	u.SetGroupVersionKind(gvk)
+	raw, err := json.Marshal(u.Object)
+	return declared{
+		kind: gvk.Kind, ownerKind: ownerKind.Kind, content: u, digest: sha256.Sum256(raw), sample: obj,
+	}, err
+}
+
+func (a *Applier) stamp(owner, obj client.Object) {
+	obj.SetNamespace(owner.GetNamespace())
+	labels := obj.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[lifecycle.LabelApp] = a.app
+	labels[lifecycle.LabelInstance] = owner.GetName()
+	labels[lifecycle.LabelManagedBy] = Manager
+	labels[lifecycle.LabelProvided] = "true"
+	obj.SetLabels(labels)
+}
+
+// authored returns the object's content without what its author did not set: the
+// status, and the empty structs that encoding/json writes although they are marked
+// omitempty. Server-side apply would take those for a claim of ownership.
+func authored(obj client.Object) (map[string]any, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil, err
+	}
+	delete(content, "status")
+	dropUnset(reflect.ValueOf(obj), content)
+	return content, nil
+}
+
+func dropUnset(v reflect.Value, encoded any) {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		v = v.Elem()
+	}
+	switch e := encoded.(type) {
+	case map[string]any:
+		if v.Kind() == reflect.Struct {
+			dropUnsetFields(v, e)
+		}
+	case []any:
+		for i := range e {
+			dropUnset(v.Index(i), e[i])
+		}
+	}
+}
+
+func dropUnsetFields(v reflect.Value, encoded map[string]any) {
+	for i := range v.NumField() {
+		name, options, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if name == "" && strings.Contains(options, "inline") {
+			dropUnset(v.Field(i), encoded)
+			continue
+		}
+		value, ok := encoded[name]
+		if !ok {
+			continue
+		}
+		dropUnset(v.Field(i), value)
+		unset := v.Field(i).Kind() == reflect.Struct && strings.Contains(options, "omitempty") && isEmpty(value)
+		if value == nil || unset {
+			delete(encoded, name)
+		}
+	}
+}
+
+func isEmpty(value any) bool {
+	m, ok := value.(map[string]any)
+	return ok && len(m) == 0
+}

@@ -1,0 +1,135 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
+)
+
+// identifying are the fields that every declaration has and nobody owns.
+var identifying = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("apiVersion"),
+	fieldpath.MakePathOrDie("kind"),
+	fieldpath.MakePathOrDie("metadata", "name"),
+	fieldpath.MakePathOrDie("metadata", "namespace"),
+)
+
+// difference returns the fields that applying d would change: those that we own
+// and that have gone from d or from the object, and those with another value. It
+// does what the API server would do, without asking it. Whoever changes one of our
+// fields takes its ownership, so drift shows as a field that we no longer own.
+func (a *Applier) difference(d declared, existing client.Object) ([]string, error) {
+	wanted, err := a.types.ObjectToTyped(d.content)
+	if err != nil {
+		return nil, fmt.Errorf("%s %q does not fit its schema: %w", d.kind, d.name(), err)
+	}
+	live := existing.DeepCopyObject().(client.Object)
+	live.GetObjectKind().SetGroupVersionKind(d.content.GroupVersionKind())
+	is, err := a.types.ObjectToTyped(live)
+	if err != nil {
+		return nil, err
+	}
+	owned, err := ownedFields(existing)
+	if err != nil {
+		return nil, err
+	}
+	ours := is.ExtractItems(owned.Leaves(), typed.WithAppendKeyFields())
+	c, err := ours.Compare(wanted)
+	if err != nil {
+		return nil, err
+	}
+	changed := c.Added.Union(c.Modified).Union(c.Removed).Difference(identifying)
+	return paths(changed), nil
+}
+
+func ownedFields(obj client.Object) (*fieldpath.Set, error) {
+	owned := &fieldpath.Set{}
+	for _, entry := range obj.GetManagedFields() {
+		if entry.Manager != Manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
+			continue
+		}
+		if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
+			return nil, fmt.Errorf("cannot read the managed fields of %q: %w", obj.GetName(), err)
+		}
+	}
+	return owned, nil
+}
+
+func paths(set *fieldpath.Set) []string {
+	var all []string
+	set.Leaves().Iterate(func(p fieldpath.Path) {
+		all = append(all, strings.TrimPrefix(p.String(), "."))
+	})
+	slices.Sort(all)
+	return all
+}
+
+// summary names the first few fields.
+func summary(fields []string) string {
+	const enough = 3
+	if len(fields) <= enough {
+		return strings.Join(fields, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(fields[:enough], ", "), len(fields)-enough)
+}
+
+// memory knows, per owner, in which version an object was found or made to be as
+// declared: then the next turn need not compare. It also stops a turn from writing
+// again what the API server takes for no change.
+type memory struct {
+	mu    sync.Mutex
+	notes map[types.NamespacedName]map[types.UID]note
+}
+
+type note struct {
+	version string
+	digest  [sha256.Size]byte
+}
+
+func (m *memory) learn(owner types.NamespacedName, obj client.Object, digest [sha256.Size]byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.notes == nil {
+		m.notes = map[types.NamespacedName]map[types.UID]note{}
+	}
+	if m.notes[owner] == nil {
+		m.notes[owner] = map[types.UID]note{}
+	}
+	m.notes[owner][obj.GetUID()] = note{version: obj.GetResourceVersion(), digest: digest}
+}
+
+func (m *memory) same(owner types.NamespacedName, obj client.Object, digest [sha256.Size]byte) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, ok := m.notes[owner][obj.GetUID()]
+	return ok && n == note{version: obj.GetResourceVersion(), digest: digest}
+}
+
+func (m *memory) forget(owner types.NamespacedName) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.notes, owner)
+}
+
+func each(list client.ObjectList, visit func(client.Object)) {
+	_ = meta.EachListItem(list, func(item runtime.Object) error {
+		if obj, ok := item.(client.Object); ok {
+			visit(obj)
+		}
+		return nil
+	})
+}
+
+func sortChanges(changes []Change) {
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.String(), b.String()) })
+}

@@ -1,0 +1,337 @@
+// Package apply makes what an application provides exist, and keeps it so.
+//
+// It writes by server-side apply with one field manager, so fields that the
+// application does not set belong to others and stay untouched. It writes only
+// what would change: an object at rest costs no request. What it once provided and
+// is no longer wanted it deletes. An object of a wanted name that belongs to
+// someone else it never touches: that is a [ForeignError].
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/client-go/applyconfigurations"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/governor-dev/governor/kube/freshness"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Manager is the field manager of everything that is applied.
+const Manager = "governor"
+
+// mender is the field manager of the rare repair that replaces whole lists.
+const mender = Manager + "-mend"
+
+// OwnerIndex is the cache index by the UID of the controlling owner. The cache
+// behind the Applier's reader must have it for every owned kind.
+const OwnerIndex = "governor.dev/owner"
+
+// IndexOwner is the index function for OwnerIndex.
+func IndexOwner(obj client.Object) []string {
+	if c := metav1.GetControllerOf(obj); c != nil {
+		return []string{string(c.UID)}
+	}
+	return nil
+}
+
+// Verb is what was done to an object.
+type Verb string
+
+const (
+	// Created means that it did not exist.
+	Created Verb = "Created"
+	// Configured means that it existed and differed.
+	Configured Verb = "Configured"
+	// Pruned means that it was no longer wanted and was deleted.
+	Pruned Verb = "Pruned"
+)
+
+// Change is one write.
+type Change struct {
+	Verb   Verb
+	Kind   string
+	Name   string
+	Fields []string // the fields that differed, of Configured
+}
+
+// String is the change in short: "Configured Deployment cache (spec.replicas)".
+func (c Change) String() string {
+	s := fmt.Sprintf("%s %s %s", c.Verb, c.Kind, c.Name)
+	if len(c.Fields) == 0 {
+		return s
+	}
+	return fmt.Sprintf("%s (%s)", s, summary(c.Fields))
+}
+
+// ForeignError says that an object of a wanted name belongs to someone else.
+type ForeignError struct {
+	Kind  string
+	Name  string
+	Owner string // who controls it; empty if nobody does
+}
+
+// Error implements error.
+func (e *ForeignError) Error() string {
+	if e.Owner != "" {
+		return fmt.Sprintf("%s %q exists and belongs to %s", e.Kind, e.Name, e.Owner)
+	}
+	return fmt.Sprintf("%s %q exists and was not made by Governor", e.Kind, e.Name)
+}
+
+// GoingError says that an object of a wanted name is still being deleted.
+type GoingError struct {
+	Kind string
+	Name string
+}
+
+// Error implements error.
+func (e *GoingError) Error() string {
+	return fmt.Sprintf("%s %q of an earlier time is still being deleted", e.Kind, e.Name)
+}
+
+// Applier applies for all objects of one application. It is safe for concurrent
+// use for different owners.
+type Applier struct {
+	app     string
+	client  client.Client
+	live    client.Reader
+	types   managedfields.TypeConverter
+	tracker *freshness.Tracker
+	owned   []client.Object
+	known   memory
+}
+
+// New returns an applier for the named application, which may own the given kinds.
+// The client reads from the cache; live reads from the API server.
+func New(app string, c client.Client, live client.Reader, tracker *freshness.Tracker, owned []client.Object) *Applier {
+	return &Applier{
+		app: app, client: c, live: live, tracker: tracker, owned: owned,
+		types: applyconfigurations.NewTypeConverter(c.Scheme()),
+	}
+}
+
+// Apply makes the wanted objects exist for the owner, in their order, and prunes
+// what the owner no longer wants. It goes on after an error: the result is what
+// was changed, and all errors joined.
+func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Change, error) {
+	current, err := a.current(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	var errs []error
+	for _, obj := range wanted {
+		change, err := a.ensure(ctx, owner, obj, current)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	pruned, err := a.prune(ctx, owner, current)
+	return append(changes, pruned...), errors.Join(append(errs, err)...)
+}
+
+// Forget drops what is remembered about the owner.
+func (a *Applier) Forget(owner types.NamespacedName) { a.known.forget(owner) }
+
+// identity names an object within its namespace.
+type identity struct{ kind, name string }
+
+// current returns what the cache shows the owner to control, without copying.
+func (a *Applier) current(ctx context.Context, owner client.Object) (map[identity]client.Object, error) {
+	current := map[identity]client.Object{}
+	for _, kind := range a.owned {
+		list, gvk, err := listFor(a.client.Scheme(), kind)
+		if err != nil {
+			return nil, err
+		}
+		err = a.client.List(ctx, list, client.InNamespace(owner.GetNamespace()),
+			client.MatchingFields{OwnerIndex: string(owner.GetUID())}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("cannot list %s: %w", gvk, err)
+		}
+		each(list, func(obj client.Object) { current[identity{gvk, obj.GetName()}] = obj })
+	}
+	return current, nil
+}
+
+// ensure makes one object exist as wanted and takes it out of current, which so
+// becomes the list of what to prune.
+func (a *Applier) ensure(
+	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
+) (*Change, error) {
+	d, err := a.declare(owner, wanted)
+	if err != nil {
+		return nil, err
+	}
+	id := identity{d.kind, wanted.GetName()}
+	existing := current[id]
+	delete(current, id)
+	switch {
+	case existing == nil:
+		return a.claim(ctx, owner, d)
+	case existing.GetDeletionTimestamp() != nil:
+		return nil, &GoingError{Kind: d.kind, Name: wanted.GetName()}
+	case a.known.same(client.ObjectKeyFromObject(owner), existing, d.digest):
+		return nil, nil
+	}
+	return a.compare(ctx, owner, d, existing)
+}
+
+// compare writes the object if what it should be differs from what it is.
+func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, existing client.Object) (*Change, error) {
+	fields, err := a.difference(d, existing)
+	if err != nil {
+		return nil, err
+	}
+	if len(fields) == 0 {
+		a.known.learn(client.ObjectKeyFromObject(owner), existing, d.digest)
+		return nil, nil
+	}
+	written, err := a.write(ctx, owner, d, client.ForceOwnership)
+	if apierrors.IsInvalid(err) {
+		written, err = a.mend(ctx, owner, d, err)
+	}
+	if err != nil || written == existing.GetResourceVersion() {
+		return nil, err
+	}
+	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields}, nil
+}
+
+// mend repairs drift that server-side apply cannot: an entry of a list whose key
+// somebody changed is theirs, and ours beside it makes the object invalid. So the
+// lists that we declare are replaced as a whole, and then applied again.
+func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, invalid error) (string, error) {
+	raw, err := d.content.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	target := d.blank()
+	target.SetName(d.name())
+	target.SetNamespace(owner.GetNamespace())
+	err = a.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(mender))
+	if err != nil {
+		return "", errors.Join(invalid, err)
+	}
+	return a.write(ctx, owner, d, client.ForceOwnership)
+}
+
+// claim creates what the cache does not show as ours. The cache shows only our own
+// objects, so the API server is asked whether the name is taken. The write is not
+// forced: whoever creates the object in between keeps it.
+func (a *Applier) claim(ctx context.Context, owner client.Object, d declared) (*Change, error) {
+	existing := d.blank()
+	err := a.live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("cannot see whether %s %q exists: %w", d.kind, d.name(), err)
+	}
+	if err != nil {
+		_, err := a.write(ctx, owner, d)
+		return created(d, err), err
+	}
+	if err := a.mayTake(owner, d, existing); err != nil {
+		return nil, err
+	}
+	_, err = a.write(ctx, owner, d, client.ForceOwnership)
+	if err != nil {
+		return nil, err
+	}
+	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}, nil
+}
+
+func created(d declared, err error) *Change {
+	if err != nil {
+		return nil
+	}
+	return &Change{Verb: Created, Kind: d.kind, Name: d.name()}
+}
+
+// mayTake returns an error unless the existing object is ours: controlled by the
+// owner with its labels lost, or left behind by an earlier object of the same name
+// (deleted with --cascade=orphan, or restored from a backup).
+func (a *Applier) mayTake(owner client.Object, d declared, existing client.Object) error {
+	if existing.GetDeletionTimestamp() != nil {
+		return &GoingError{Kind: d.kind, Name: d.name()}
+	}
+	ref := metav1.GetControllerOf(existing)
+	labels := existing.GetLabels()
+	switch {
+	case ref == nil && labels[lifecycle.LabelApp] == a.app && labels[lifecycle.LabelInstance] == owner.GetName():
+		return nil
+	case ref == nil:
+		return &ForeignError{Kind: d.kind, Name: d.name()}
+	case ref.UID == owner.GetUID():
+		return nil
+	case ref.Name == owner.GetName() && ref.Kind == d.ownerKind:
+		return &GoingError{Kind: d.kind, Name: d.name()}
+	}
+	return &ForeignError{Kind: d.kind, Name: d.name(), Owner: ref.Kind + " " + ref.Name}
+}
+
+// write applies the object and returns its new resourceVersion.
+func (a *Applier) write(ctx context.Context, owner client.Object, d declared, opts ...client.ApplyOption) (string, error) {
+	u := d.content.DeepCopy()
+	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), append(opts, client.FieldOwner(Manager))...)
+	if err != nil {
+		return "", fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)
+	}
+	written := d.blank()
+	written.SetName(u.GetName())
+	written.SetNamespace(u.GetNamespace())
+	written.SetUID(u.GetUID())
+	written.SetResourceVersion(u.GetResourceVersion())
+	key := client.ObjectKeyFromObject(owner)
+	a.tracker.Wrote(key, written)
+	a.known.learn(key, written, d.digest)
+	return u.GetResourceVersion(), nil
+}
+
+// prune deletes what is left in current and was provided.
+func (a *Applier) prune(ctx context.Context, owner client.Object, current map[identity]client.Object) ([]Change, error) {
+	var changes []Change
+	var errs []error
+	for id, obj := range current {
+		if obj.GetLabels()[lifecycle.LabelProvided] == "" || obj.GetDeletionTimestamp() != nil {
+			continue
+		}
+		uid := obj.GetUID()
+		err := a.client.Delete(ctx, obj, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
+			errs = append(errs, fmt.Errorf("cannot prune %s %q: %w", id.kind, id.name, err))
+			continue
+		}
+		a.tracker.Deleted(client.ObjectKeyFromObject(owner), obj)
+		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
+	}
+	sortChanges(changes)
+	return changes, errors.Join(errs...)
+}
+
+func listFor(s *runtime.Scheme, kind client.Object) (client.ObjectList, string, error) {
+	gvk, err := apiutil.GVKForObject(kind, s)
+	if err != nil {
+		return nil, "", err
+	}
+	listKind := gvk
+	listKind.Kind += "List"
+	obj, err := s.New(listKind)
+	if err != nil {
+		return nil, "", err
+	}
+	list, ok := obj.(client.ObjectList)
+	if !ok {
+		return nil, "", fmt.Errorf("%s is not a list", listKind)
+	}
+	return list, gvk.Kind, nil
+}

@@ -1,0 +1,70 @@
+package lifecycle
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Condition types that every object has. They follow the kstatus convention:
+// Ready is the summary; Reconciling and Stalled are true only when abnormal.
+const (
+	Ready       = "Ready"
+	Reconciling = "Reconciling"
+	Stalled     = "Stalled"
+	// Paused is present only while the object is paused.
+	Paused = "Paused"
+)
+
+// Condition is one fact about an object, without the bookkeeping (time of
+// transition, generation) that the engine adds.
+type Condition struct {
+	// Type is the condition's name, e.g. Available.
+	Type string
+	// Status is True, False or Unknown.
+	Status metav1.ConditionStatus
+	// Reason is a CamelCase fact.
+	Reason string
+	// Message is a sentence; it must be the same for the same world.
+	Message string
+}
+
+// Truth returns the condition status for a boolean.
+func Truth(b bool) metav1.ConditionStatus {
+	if b {
+		return metav1.ConditionTrue
+	}
+	return metav1.ConditionFalse
+}
+
+// Summary returns Ready, Reconciling and Stalled for a decision.
+func Summary(d Decision) []Condition {
+	ready := d.Outcome == Done
+	stalled := d.Outcome == Blocked
+	fact := func(kind string, b bool) Condition {
+		return Condition{Type: kind, Status: Truth(b), Reason: d.Reason, Message: d.Message}
+	}
+	return []Condition{fact(Ready, ready), fact(Reconciling, !ready && !stalled), fact(Stalled, stalled)}
+}
+
+// Merge writes conditions into a status list. A condition that says nothing new
+// keeps its transition time, and one whose type is not in facts is removed, so the
+// same facts leave the list byte for byte as it was.
+func Merge(list []metav1.Condition, facts []Condition, generation int64, now metav1.Time) []metav1.Condition {
+	merged := make([]metav1.Condition, 0, len(facts))
+	for _, f := range facts {
+		merged = append(merged, stamped(list, f, generation, now))
+	}
+	return merged
+}
+
+func stamped(list []metav1.Condition, f Condition, generation int64, now metav1.Time) metav1.Condition {
+	c := metav1.Condition{
+		Type: f.Type, Status: f.Status, Reason: f.Reason, Message: f.Message,
+		ObservedGeneration: generation, LastTransitionTime: now,
+	}
+	for _, old := range list {
+		if old.Type == f.Type && old.Status == f.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+	}
+	return c
+}

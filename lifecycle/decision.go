@@ -1,0 +1,117 @@
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+)
+
+// Outcome is what a decision amounts to.
+type Outcome string
+
+const (
+	// Silent is the zero outcome: a rule that has nothing to say.
+	Silent Outcome = ""
+	// Proceeding means that Step is to be taken now.
+	Proceeding Outcome = "Proceed"
+	// Waiting means that the world is on its way and will wake us.
+	Waiting Outcome = "Wait"
+	// Blocked means that nothing improves before someone else acts.
+	Blocked Outcome = "Blocked"
+	// Retrying means that the same turn is worth trying again soon.
+	Retrying Outcome = "Retry"
+	// Done means that everything is as declared.
+	Done Outcome = "Settled"
+)
+
+// Decision is the result of one turn's judgement, and the single source of the
+// log line, the event, the conditions, the history entry and the requeue.
+type Decision struct {
+	// Outcome says which of the other fields have a meaning.
+	Outcome Outcome
+
+	// Reason is a CamelCase fact, e.g. LearnerCatchingUp. It becomes the reason of
+	// conditions and events, so it is part of the user's interface.
+	Reason string
+
+	// Message is a sentence for the user: the state, the reason and, when Blocked,
+	// the next step. It has no clock readings or counters that move by themselves.
+	Message string
+
+	// Step is what to do (Proceeding) or what is awaited (Waiting).
+	Step Step
+
+	// Since is when a Wait began, as observed in the world; zero if unknown.
+	Since time.Time
+
+	// Deadline is when a Wait has gone badly; zero if it has none. The engine runs
+	// a turn then.
+	Deadline time.Time
+
+	// After is how long to leave the object alone before looking again (Retrying,
+	// and the heartbeat of other outcomes); zero leaves it to the engine.
+	After time.Duration
+}
+
+// Speaks reports whether the decision says anything.
+func (d Decision) Speaks() bool { return d.Outcome != Silent }
+
+// Repairs reports whether the decision is about mending what was broken.
+func (d Decision) Repairs() bool { return d.Speaks() && d.Step.Intent == Repair }
+
+// String is the decision as a log line.
+func (d Decision) String() string {
+	if d.Step.Name == "" {
+		return fmt.Sprintf("%s %s: %s", d.Outcome, d.Reason, d.Message)
+	}
+	return fmt.Sprintf("%s %s (%s): %s", d.Outcome, d.Step, d.Reason, d.Message)
+}
+
+// Heartbeat returns the decision with another look after the given time, for
+// applications whose health cannot be watched.
+func (d Decision) Heartbeat(after time.Duration) Decision {
+	d.After = after
+	return d
+}
+
+// Proceed decides to take the step, for the reason the step gives.
+func Proceed(step Step) Decision {
+	return Decision{Outcome: Proceeding, Reason: step.Reason, Message: step.Message, Step: step}
+}
+
+// WaitFor decides to wait for what the step names, since the given time. The
+// zero time is allowed when the beginning is not known.
+func WaitFor(step Step, since time.Time) Decision {
+	return Decision{Outcome: Waiting, Reason: step.Reason, Message: step.Message, Step: step, Since: since}
+}
+
+// Until returns the decision with a deadline for its wait.
+func (d Decision) Until(deadline time.Time) Decision {
+	d.Deadline = deadline
+	return d
+}
+
+// Block decides that a person or another system has to act first. The message
+// must say what to do.
+func Block(reason, message string) Decision {
+	return Decision{Outcome: Blocked, Reason: reason, Message: message}
+}
+
+// RetryIn decides to look again after the given time.
+func RetryIn(after time.Duration, reason, message string) Decision {
+	return Decision{Outcome: Retrying, Reason: reason, Message: message, After: after}
+}
+
+// Settled decides that everything is as declared.
+func Settled(reason, message string) Decision {
+	return Decision{Outcome: Done, Reason: reason, Message: message}
+}
+
+// First returns the first decision that speaks, or Settled if none does.
+func First(rules ...Decision) Decision {
+	for _, d := range rules {
+		if d.Speaks() {
+			return d
+		}
+	}
+	return Settled("AsDeclared", "Everything is as declared.")
+}

@@ -1,0 +1,70 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// finalizer keeps an object until its farewell steps are done.
+const finalizer = "governor.dev/farewell"
+
+func hasFarewell(obj client.Object) bool { return controllerutil.ContainsFinalizer(obj, finalizer) }
+
+// claim puts the finalizer on an object whose deletion needs steps. Without such
+// steps there is none: nothing then keeps an object or its namespace from going.
+func (e *engine[T, W]) claim(ctx context.Context, r *report[T, W]) {
+	if !e.app.Farewell || leaving(r.obj) || hasFarewell(r.obj) || isPaused(r.obj) {
+		return
+	}
+	base := r.before.DeepCopyObject().(T)
+	controllerutil.AddFinalizer(r.obj, finalizer)
+	e.edit(ctx, r, base)
+}
+
+// farewell lets the object go once it is settled.
+func (e *engine[T, W]) farewell(ctx context.Context, r *report[T, W]) {
+	if !leaving(r.obj) || r.decision.Outcome != lifecycle.Done {
+		return
+	}
+	base := r.obj.DeepCopyObject().(T)
+	controllerutil.RemoveFinalizer(r.obj, finalizer)
+	e.edit(ctx, r, base)
+	r.released = true
+	e.release(r.key)
+}
+
+// edit writes the object's metadata, if nobody else did meanwhile.
+func (e *engine[T, W]) edit(ctx context.Context, r *report[T, W], base T) {
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := e.client.Patch(ctx, r.obj, patch); client.IgnoreNotFound(err) != nil {
+		r.cause = err
+		r.decision = explain(err)
+		return
+	}
+	e.tracker.Wrote(r.key, r.obj)
+	r.before = r.obj.DeepCopyObject().(T)
+}
+
+// contain turns a panic in an application's code into a decision about the one
+// object that met it. The others never notice.
+func (e *engine[T, W]) contain(ctx context.Context, r *report[T, W]) {
+	thrown := recover()
+	if thrown == nil {
+		return
+	}
+	panics.WithLabelValues(e.app.Name).Inc()
+	logf.FromContext(ctx).Error(fmt.Errorf("%v", thrown), "panic", "stack", string(debug.Stack()))
+	r.panicked = true
+	e.operator.budget.release(e.holder(r.key))
+	r.cause = fmt.Errorf("panic: %v", thrown)
+	r.decision = lifecycle.Block("OperatorBug", fmt.Sprintf(
+		"The operator's own rules failed on this object (%v). Other objects are not affected. "+
+			"Please report it with the operator's log; changing the spec may avoid it.", thrown))
+}

@@ -1,0 +1,124 @@
+// Package engine has the only reconcile loop. It runs every application through
+// the same turn:
+//
+//	caught up with our own writes? → claim (finalizer, pause) → observe →
+//	provide resources → Next → gates on the world during the step → act → tell
+//
+// Tell is the one place where status, events, history, metrics and the time of the
+// next turn come from, and all of them come from the Decision.
+//
+// One line runs an application:
+//
+//	operator, err := engine.New(mgr, engine.Options{})
+//	...
+//	err = engine.Register(operator, engine.App[*v1.Ring, ring.World]{
+//		Name: "ring", Planner: ring.Planner{}, Driver: driver.New, Owns: ...,
+//	})
+//
+// An application whose CRD is missing sleeps until the CRD appears, and goes back
+// to sleep when the CRD is removed. The others do not notice.
+package engine
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Options are what all applications of one operator share.
+type Options struct {
+	// Namespaces to watch; empty means all.
+	Namespaces []string
+
+	// Budget is how many objects of the fleet may be under a disruptive step at
+	// the same time; zero means DefaultBudget. Repairs are not counted.
+	Budget int
+
+	// Version of the operator, for the history.
+	Version string
+
+	// Now is the clock; nil means the real one.
+	Now func() time.Time
+}
+
+// DefaultBudget is the fleet's pacing budget unless Options say otherwise.
+const DefaultBudget = 5
+
+// Operator is what the applications of one process share.
+type Operator struct {
+	mgr     manager.Manager
+	options Options
+	budget  *budget
+	kinds   *kinds
+}
+
+// New returns an operator without applications. The manager's scheme must know
+// the kinds of every application and their children.
+func New(mgr manager.Manager, o Options) (*Operator, error) {
+	if o.Budget <= 0 {
+		o.Budget = DefaultBudget
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	kinds := newKinds(mgr)
+	if err := mgr.Add(kinds); err != nil {
+		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
+	}
+	return &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}, nil
+}
+
+// App is one application: a kind, its judgement and its contact with the world.
+type App[T lifecycle.Custom, W any] struct {
+	// Name is the application's name, e.g. memcached: a label value, unique in the
+	// operator.
+	Name string
+
+	// Planner decides.
+	Planner lifecycle.Planner[T, W]
+
+	// Driver returns what observes and acts. The client reads from the cache of
+	// this application, remembers what it writes and labels what it creates.
+	Driver func(client.Client) lifecycle.Driver[T, W]
+
+	// Gates are the promises that every step has to keep.
+	Gates []lifecycle.Gate[W]
+
+	// Owns are the kinds that Resources may return. They are pruned and repaired.
+	Owns []client.Object
+
+	// Watches are further kinds that belong to an object by label, such as Pods:
+	// they can be read from the cache and wake the object.
+	Watches []client.Object
+
+	// Farewell says that deletion needs steps: the object gets a finalizer, and
+	// Next is asked with a deletion timestamp until it is settled. Without it,
+	// owner references let Kubernetes clear up.
+	Farewell bool
+
+	// Workers is how many objects take their turns at the same time; zero means 8.
+	Workers int
+}
+
+// Register runs the application under the operator, as soon as its CRD exists.
+func Register[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
+	if app.Workers <= 0 {
+		app.Workers = 8
+	}
+	s := &supervisor[T, W]{operator: op, app: app}
+	if err := op.mgr.Add(s); err != nil {
+		return fmt.Errorf("cannot register the application %s: %w", app.Name, err)
+	}
+	return nil
+}
+
+// blank returns a new object of the application's kind.
+func (a App[T, W]) blank() T {
+	var t T
+	return reflect.New(reflect.TypeOf(t).Elem()).Interface().(T)
+}

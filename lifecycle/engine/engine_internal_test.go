@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+func TestExplain(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	terminating := apierrors.NewForbidden(pods, "p", errors.New("because it is being terminated"))
+	terminating.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	cases := map[string]struct {
+		reason  string
+		err     error
+		outcome lifecycle.Outcome
+		want    string
+	}{
+		"Foreign":     {"only the user can free a name", &apply.ForeignError{Kind: "Service", Name: "m"}, lifecycle.Blocked, "NameTaken"},
+		"Going":       {"what is being deleted goes by itself", &apply.GoingError{Kind: "Service", Name: "m"}, lifecycle.Retrying, "PreviousStillDeleting"},
+		"Quota":       {"a quota has its own name", apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")), lifecycle.Blocked, "QuotaExceeded"},
+		"Forbidden":   {"rights are missing", apierrors.NewForbidden(pods, "p", errors.New("no")), lifecycle.Blocked, "Forbidden"},
+		"Terminating": {"the namespace goes", terminating, lifecycle.Blocked, "NamespaceTerminating"},
+		"Invalid":     {"the API server does not accept the spec", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), lifecycle.Blocked, "Refused"},
+		"Conflict":    {"somebody was faster", apierrors.NewConflict(pods, "p", errors.New("changed")), lifecycle.Retrying, "Conflict"},
+		"Network":     {"the API server is away", errors.New("connection refused"), lifecycle.Retrying, "APIError"},
+		"Joined":      {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.Blocked, "NameTaken"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := explain(fmt.Errorf("cannot apply: %w", c.err))
+			if d.Outcome != c.outcome || d.Reason != c.want || !strings.HasSuffix(d.Message, ".") {
+				t.Errorf("%s: got %s, want %s %s", c.reason, d, c.outcome, c.want)
+			}
+		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	b := newBudget(1)
+	woken := 0
+	wake := func() { woken++ }
+	if b.ask("ring a", wake) != nil || b.ask("ring a", wake) != nil {
+		t.Fatal("who has a slot keeps it")
+	}
+	refusals := b.ask("ring b", wake)
+	if len(refusals) != 1 || !strings.Contains(refusals[0].Message, "ring a") {
+		t.Fatalf("the refusal names who holds the slot, got %v", refusals)
+	}
+	b.release("ring c")
+	if woken != 0 {
+		t.Error("who held nothing wakes nobody")
+	}
+	b.releaseApp("ring")
+	if woken != 1 || b.ask("ring b", wake) != nil {
+		t.Errorf("a free slot wakes who waits, and is theirs; woken %d", woken)
+	}
+}
+
+func TestNextTurn(t *testing.T) {
+	now := time.Unix(1000, 0)
+	step := lifecycle.Step{Name: "Add", Intent: lifecycle.Repair}
+	wait := lifecycle.WaitFor(step, now)
+	cases := map[string]struct {
+		reason   string
+		decision lifecycle.Decision
+		refused  bool
+		want     time.Duration
+		urgent   bool
+	}{
+		"Settled":   {"at rest nothing is due", lifecycle.First(), false, 0, false},
+		"Heartbeat": {"unless the application cannot be watched", lifecycle.First().Heartbeat(time.Minute), false, time.Minute, false},
+		"Proceed":   {"a step is followed by the next turn, repairs first", lifecycle.Proceed(step), false, onward, true},
+		"Wait":      {"what is watched wakes by itself", wait, false, 0, true},
+		"Deadline":  {"a deadline is looked at", wait.Until(now.Add(time.Hour)), false, time.Hour, true},
+		"Past":      {"a deadline in the past is looked at now", wait.Until(now.Add(-time.Hour)), false, onward, true},
+		"Held":      {"a held step is asked for again", lifecycle.Held(step, lifecycle.Refusal{}), true, held, true},
+		"Blocked":   {"blocked objects come back, ever more slowly", lifecycle.Block("X", ""), false, firstRetry, false},
+		"RetryIn":   {"a planner may say when", lifecycle.RetryIn(time.Hour, "X", ""), false, time.Hour, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := testEngine(now)
+			r := &report[*fake, struct{}]{decision: c.decision}
+			if c.refused {
+				r.refusals = []lifecycle.Refusal{{}}
+			}
+			got := e.nextTurn(r)
+			if got.RequeueAfter != c.want || (got.Priority != nil) != c.urgent {
+				t.Errorf("%s: got %v, want %v, urgent %v", c.reason, got, c.want, c.urgent)
+			}
+		})
+	}
+}
+
+func TestBlockedObjectsDoNotSpin(t *testing.T) {
+	e := testEngine(time.Unix(0, 0))
+	r := &report[*fake, struct{}]{decision: lifecycle.Block("X", "")}
+	var last time.Duration
+	for range 20 {
+		got := e.nextTurn(r).RequeueAfter
+		if got < last {
+			t.Fatalf("%v after %v: it must not come back faster", got, last)
+		}
+		last = got
+	}
+	if last != lastRetry {
+		t.Errorf("the pause grows to %v, got %v", lastRetry, last)
+	}
+}

@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+const (
+	// onward is the pause between two steps of one object. Freshness, not time,
+	// keeps them in order.
+	onward = time.Millisecond
+	// held is when a held step is asked for again, for gates on what cannot be
+	// watched.
+	held = 15 * time.Second
+)
+
+// tell is the only place that makes a turn public: status, events, history,
+// metrics, and when the next turn is.
+func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Result, error) {
+	if r.released {
+		return reconcile.Result{}, nil
+	}
+	e.describe(ctx, r)
+	e.log(ctx, r)
+	e.announce(r)
+	e.measure(r)
+	if r.decision.Outcome == lifecycle.Done || r.paused {
+		e.operator.budget.release(e.holder(r.key))
+	}
+	if err := e.diary.record(ctx, r.obj, r.entry()); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := e.writeStatus(ctx, r); err != nil {
+		return reconcile.Result{}, err
+	}
+	return e.nextTurn(r), nil
+}
+
+// describe writes status fields and conditions into the object.
+func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
+	own := e.own(ctx, r) // first: it may find that the planner fails on this object
+	observedGeneration, conditions := r.obj.Told()
+	facts := lifecycle.Summary(r.decision)
+	if r.paused {
+		facts = pausedFacts(*conditions)
+	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
+		*observedGeneration = r.obj.GetGeneration()
+	}
+	if own == nil {
+		own = unchanged(*conditions, facts)
+	}
+	facts = append(facts, own...)
+	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
+}
+
+// own lets the planner write its status fields and returns its conditions, or nil
+// if nothing new was seen.
+func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Condition {
+	defer e.contain(ctx, r)
+	if !r.observed || r.panicked {
+		return nil
+	}
+	e.app.Planner.Status(r.obj, r.seen)
+	return e.app.Planner.Conditions(r.obj, r.seen, r.decision)
+}
+
+// pausedFacts keeps the summary as it was and adds why nothing moves.
+func pausedFacts(conditions []metav1.Condition) []lifecycle.Condition {
+	facts := []lifecycle.Condition{{
+		Type: lifecycle.Paused, Status: metav1.ConditionTrue, Reason: "Paused",
+		Message: "The operator observes only. Remove spec.paused or the annotation " + lifecycle.AnnotationPaused + " to resume.",
+	}}
+	for _, kind := range []string{lifecycle.Ready, lifecycle.Reconciling, lifecycle.Stalled} {
+		if c := apimeta.FindStatusCondition(conditions, kind); c != nil {
+			facts = append(facts, lifecycle.Condition{Type: kind, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return facts
+}
+
+// unchanged returns the application's conditions as they are, for a turn that
+// could not see anything new.
+func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
+	known := map[string]bool{lifecycle.Paused: true}
+	for _, f := range told {
+		known[f.Type] = true
+	}
+	var kept []lifecycle.Condition
+	for _, c := range conditions {
+		if !known[c.Type] {
+			kept = append(kept, lifecycle.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	return kept
+}
+
+func (e *engine[T, W]) log(ctx context.Context, r *report[T, W]) {
+	log := logf.FromContext(ctx)
+	for _, c := range r.changes {
+		log.Info("provided", "change", c.String())
+	}
+	switch fresh := news(r.before, r.decision); {
+	case fresh && r.cause != nil:
+		log.Error(r.cause, r.decision.String())
+	case fresh:
+		log.Info(r.decision.String())
+	case r.cause != nil:
+		log.V(1).Info(r.decision.String(), "cause", r.cause.Error())
+	}
+}
+
+// news reports whether the decision says something else than the object's status.
+func news[T lifecycle.Custom](before T, d lifecycle.Decision) bool {
+	_, conditions := before.Told()
+	c := apimeta.FindStatusCondition(*conditions, lifecycle.Ready)
+	ready := lifecycle.Truth(d.Outcome == lifecycle.Done)
+	return d.Speaks() && (c == nil || c.Reason != d.Reason || c.Status != ready)
+}
+
+func (e *engine[T, W]) announce(r *report[T, W]) {
+	if len(r.changes) > 0 {
+		reason := "Provided"
+		if r.drift {
+			reason = "Repaired"
+		}
+		e.event(r, corev1.EventTypeNormal, reason, "Provide", sentence(r))
+	}
+	if r.taken != nil && r.taken.err == nil {
+		e.event(r, corev1.EventTypeNormal, r.taken.step.Reason, r.taken.step.Name, r.taken.step.Message)
+		return
+	}
+	if news(r.before, r.decision) {
+		kind := corev1.EventTypeNormal
+		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
+			kind = corev1.EventTypeWarning
+		}
+		e.event(r, kind, r.decision.Reason, "Decide", r.decision.Message)
+	}
+}
+
+func sentence[T lifecycle.Custom, W any](r *report[T, W]) string {
+	all := make([]string, 0, len(r.changes))
+	for _, c := range r.changes {
+		all = append(all, c.String())
+	}
+	return strings.Join(all, "; ") + "."
+}
+
+// event says it in at most the length that the API allows.
+func (e *engine[T, W]) event(r *report[T, W], kind, reason, action, note string) {
+	const limit = 1000
+	if len(note) > limit {
+		note = note[:limit] + "…"
+	}
+	e.recorder.Eventf(r.obj, nil, kind, reason, action, "%s", note)
+}
+
+// writeStatus writes the status if it differs from what was read.
+func (e *engine[T, W]) writeStatus(ctx context.Context, r *report[T, W]) error {
+	if equality.Semantic.DeepEqual(r.before, r.obj) {
+		return nil
+	}
+	err := e.client.Status().Update(ctx, r.obj)
+	switch {
+	case apierrors.IsConflict(err):
+		r.decision = explain(err)
+		return nil
+	case err != nil:
+		return client.IgnoreNotFound(err)
+	}
+	e.tracker.Wrote(r.key, r.obj)
+	return nil
+}
+
+// nextTurn says when the object is looked at again. Whoever waits for something
+// that can be watched is woken by it and needs no time.
+func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
+	d := r.decision
+	if d.Outcome != lifecycle.Blocked && d.Outcome != lifecycle.Retrying {
+		e.patience.Forget(r.key)
+	}
+	result := reconcile.Result{RequeueAfter: d.After}
+	switch {
+	case r.paused:
+		result.RequeueAfter = 0
+	case d.Outcome == lifecycle.Proceeding:
+		result.RequeueAfter = onward
+	case d.Outcome == lifecycle.Waiting && len(r.refusals) > 0:
+		result.RequeueAfter = held
+	case d.Outcome == lifecycle.Waiting && !d.Deadline.IsZero():
+		result.RequeueAfter = max(onward, d.Deadline.Sub(e.now()))
+	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
+		result.RequeueAfter = e.patience.When(r.key)
+	}
+	if d.Repairs() {
+		priority := urgent
+		result.Priority = &priority
+	}
+	return result
+}

@@ -1,0 +1,232 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/recorder"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/kube/freshness"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// lagging is when to look again whether the cache has caught up, in case that the
+// event which brings the write also ends a turn that came too early.
+const lagging = 100 * time.Millisecond
+
+// engine runs the turns of one application.
+type engine[T lifecycle.Custom, W any] struct {
+	app      App[T, W]
+	operator *Operator
+	client   client.Client
+	driver   lifecycle.Driver[T, W]
+	applier  *apply.Applier
+	tracker  *freshness.Tracker
+	recorder recorder.EventRecorder
+	diary    *diary
+	patience workqueue.TypedRateLimiter[types.NamespacedName]
+	progress *progress
+	queue    atomic.Pointer[queue]
+}
+
+func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) *engine[T, W] {
+	live := op.mgr.GetAPIReader()
+	return &engine[T, W]{
+		app: app, operator: op, client: c, tracker: t,
+		driver:   app.Driver(t.Client(app.Name, c)),
+		applier:  apply.New(app.Name, c, live, t, app.Owns),
+		recorder: op.mgr.GetEventRecorder("governor"),
+		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
+		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
+		progress: newProgress(app.Name, op.options.Now),
+	}
+}
+
+// report is what one turn found out and did; tell makes everything public of it.
+type report[T lifecycle.Custom, W any] struct {
+	key      types.NamespacedName
+	before   T // as read, for what is new
+	obj      T // as it will be told
+	seen     W
+	observed bool
+	changes  []apply.Change
+	drift    bool // the changes repair what someone else changed
+	decision lifecycle.Decision
+	taken    *taken
+	refusals []lifecycle.Refusal
+	began    time.Time
+	decided  bool // the decision is about the object's present generation
+	paused   bool
+	panicked bool
+	released bool
+	cause    error
+}
+
+// taken is a step that was acted on.
+type taken struct {
+	step  lifecycle.Step
+	began time.Time
+	took  time.Duration
+	err   error
+}
+
+// Reconcile implements reconcile.Reconciler: one turn for one object.
+func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	key := req.NamespacedName
+	caughtUp, err := e.tracker.CaughtUp(ctx, key)
+	if err != nil || !caughtUp {
+		return reconcile.Result{RequeueAfter: lagging}, err
+	}
+	obj := e.app.blank()
+	if err := e.client.Get(ctx, key, obj); err != nil {
+		e.forget(key)
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), began: e.now()}
+	if e.over(obj) {
+		e.release(key)
+		return reconcile.Result{}, nil
+	}
+	e.live(freshness.For(ctx, key), r)
+	return e.tell(ctx, r)
+}
+
+// over reports whether nothing is left to do for an object that is being deleted:
+// Kubernetes clears up what it owns.
+func (e *engine[T, W]) over(obj T) bool {
+	return leaving(obj) && !hasFarewell(obj)
+}
+
+func leaving(obj lifecycle.Object) bool { return obj.GetDeletionTimestamp() != nil }
+
+// live is the turn up to the telling. Each stage either leaves a decision, and the
+// turn is over, or hands on to the next.
+func (e *engine[T, W]) live(ctx context.Context, r *report[T, W]) {
+	defer e.contain(ctx, r)
+	stages := []func(context.Context, *report[T, W]){
+		e.claim, e.observe, e.rest, e.provide, e.decide, e.judge, e.act, e.farewell,
+	}
+	for _, stage := range stages {
+		stage(ctx, r)
+		if r.over() {
+			return
+		}
+	}
+}
+
+// over reports whether the turn has its result: anything but a step to be taken.
+func (r *report[T, W]) over() bool {
+	outcome := r.decision.Outcome
+	leavingSettled := outcome == lifecycle.Done && leaving(r.obj) && !r.released
+	return r.paused || outcome != lifecycle.Silent && outcome != lifecycle.Proceeding && !leavingSettled || r.taken != nil
+}
+
+func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
+	seen, err := e.driver.Observe(ctx, r.obj)
+	if err != nil {
+		r.cause = err
+		r.decision = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot see the application; nothing is changed until it can.")
+		return
+	}
+	r.seen, r.observed = seen, true
+}
+
+// rest ends the turn of a paused object: it was observed, and nothing is written
+// but its status.
+func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
+	if r.paused = isPaused(r.obj); r.paused {
+		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
+	}
+}
+
+func isPaused(obj lifecycle.Object) bool {
+	p, ok := obj.(lifecycle.Pausable)
+	return ok && p.IsPaused() || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
+}
+
+func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
+	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
+	if err != nil {
+		r.cause = err
+		r.decision = lifecycle.Block("CannotRender", err.Error())
+		return
+	}
+	observedGeneration, _ := r.obj.Told()
+	r.drift = *observedGeneration == r.obj.GetGeneration()
+	r.changes, err = e.applier.Apply(ctx, r.obj, wanted)
+	if err != nil {
+		r.cause = err
+		r.decision = explain(err)
+	}
+}
+
+func (e *engine[T, W]) decide(_ context.Context, r *report[T, W]) {
+	r.decided = true
+	r.decision = e.app.Planner.Next(r.obj, r.seen, e.now())
+}
+
+func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }
+
+// judge asks the gates, and the fleet's budget, about the step.
+func (e *engine[T, W]) judge(_ context.Context, r *report[T, W]) {
+	if r.decision.Outcome != lifecycle.Proceeding {
+		return
+	}
+	step := r.decision.Step
+	during, _ := e.app.Planner.Effect(r.seen, step)
+	r.refusals = lifecycle.Judge(e.app.Gates, r.seen, during, step)
+	if len(r.refusals) == 0 && step.Class.Disturbs() && step.Intent != lifecycle.Repair {
+		r.refusals = e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) })
+	}
+	if len(r.refusals) > 0 {
+		r.decision = lifecycle.Held(step, r.refusals[0])
+	}
+}
+
+func (e *engine[T, W]) act(ctx context.Context, r *report[T, W]) {
+	if r.decision.Outcome != lifecycle.Proceeding {
+		return
+	}
+	step := r.decision.Step
+	logf.FromContext(ctx).Info("step", "step", step.String(), "class", step.Class, "reason", step.Reason)
+	began := e.now()
+	r.taken = &taken{step: step, began: began}
+	r.taken.err = e.driver.Act(ctx, r.obj, r.seen, step)
+	r.taken.took = e.now().Sub(began)
+	if r.taken.err != nil {
+		r.cause = r.taken.err
+		r.decision = lifecycle.RetryIn(0, "StepFailed", "The step "+step.String()+" failed: "+r.taken.err.Error())
+		r.decision.Step = step
+	}
+}
+
+// wake lets the object take another turn now.
+func (e *engine[T, W]) wake(key types.NamespacedName) {
+	if q := e.queue.Load(); q != nil {
+		(*q).Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+func (e *engine[T, W]) holder(key types.NamespacedName) string {
+	return e.app.Name + " " + key.String()
+}
+
+// release gives back what a leaving object held.
+func (e *engine[T, W]) release(key types.NamespacedName) {
+	e.operator.budget.release(e.holder(key))
+	e.progress.forget(key)
+}
+
+func (e *engine[T, W]) forget(key types.NamespacedName) {
+	e.release(key)
+	e.tracker.Forget(key)
+	e.applier.Forget(key)
+	e.patience.Forget(key)
+}

@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// urgent is the queue priority of an object that lost something. Wishes have the
+// default 0, and what a restart finds at rest has the library's low priority.
+const urgent = 100
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// newCache returns the application's own cache: its custom resources, and what
+// bears its label. Nothing else of the cluster is kept in memory.
+func (s *supervisor[T, W]) newCache(ctx context.Context) (cache.Cache, error) {
+	mgr := s.operator.mgr
+	lean := cache.ByObject{Transform: cache.TransformStripManagedFields()}
+	byObject := map[client.Object]cache.ByObject{s.app.blank(): lean}
+	mine := labels.SelectorFromSet(labels.Set{lifecycle.LabelApp: s.app.Name})
+	for _, obj := range s.app.Owns {
+		byObject[obj] = cache.ByObject{Label: mine}
+	}
+	for _, obj := range s.app.Watches {
+		byObject[obj] = cache.ByObject{Label: mine, Transform: lean.Transform}
+	}
+	store, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultNamespaces: s.operator.options.namespaces(), ByObject: byObject,
+		ReaderFailOnMissingInformer: true, // an undeclared kind is a mistake, not a new watch
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a cache: %w", err)
+	}
+	for _, obj := range s.app.Owns {
+		if err := store.IndexField(ctx, obj, apply.OwnerIndex, apply.IndexOwner); err != nil {
+			return nil, fmt.Errorf("cannot index %T: %w", obj, err)
+		}
+	}
+	return store, nil
+}
+
+func (o Options) namespaces() map[string]cache.Config {
+	if len(o.Namespaces) == 0 {
+		return nil
+	}
+	byName := map[string]cache.Config{}
+	for _, ns := range o.Namespaces {
+		byName[ns] = cache.Config{}
+	}
+	return byName
+}
+
+// watch wakes an object when it, or anything that belongs to it, changes.
+func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store cache.Cache) error {
+	sources := []source.Source{
+		source.Kind[client.Object](store, s.app.blank(), &handler.EnqueueRequestForObject{}),
+		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
+	}
+	for _, obj := range append(append([]client.Object{}, s.app.Owns...), s.app.Watches...) {
+		sources = append(sources, source.Kind(store, obj, belongings()))
+	}
+	for _, src := range sources {
+		if err := c.Watch(src); err != nil {
+			return fmt.Errorf("cannot watch for %s: %w", s.app.Name, err)
+		}
+	}
+	return nil
+}
+
+// belongings wakes the object that the label names; a loss wakes it first.
+func belongings() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { q.Add(instanceOf(e.Object)) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { q.Add(instanceOf(e.ObjectNew)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { hurry(q, instanceOf(e.Object)) },
+	}
+}
+
+func instanceOf(obj client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{
+		Namespace: obj.GetNamespace(), Name: obj.GetLabels()[lifecycle.LabelInstance],
+	}}
+}
+
+func hurry(q queue, req reconcile.Request) {
+	priority := urgent
+	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
+		return
+	}
+	q.Add(req)
+}

@@ -1,0 +1,124 @@
+// Package history is the record of what the operator did to an object, and of
+// what it refused to do: value types, a bounded append and its reading.
+//
+// A [Book] belongs to one object. Its entries are chained: each carries the digest
+// of the one before it, so an entry that was changed or taken out later shows.
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Limit is how many entries a book keeps; older ones fall off.
+const Limit = 50
+
+// Result is how a step ended.
+type Result string
+
+const (
+	// Succeeded means that Act returned without an error.
+	Succeeded Result = "Succeeded"
+	// Failed means that Act returned an error.
+	Failed Result = "Failed"
+	// Refused means that a gate held the step.
+	Refused Result = "Refused"
+)
+
+// Entry is one step, or one refusal of a step.
+type Entry struct {
+	// At is when the step began.
+	At time.Time `json:"at"`
+	// Generation is the object's generation that the step served.
+	Generation int64 `json:"generation"`
+	// Step is what was done.
+	Step lifecycle.Step `json:"step"`
+	// Result is how it ended.
+	Result Result `json:"result"`
+	// Message is the error or the gate's objection.
+	Message string `json:"message,omitempty"`
+	// Duration is how long Act took.
+	Duration time.Duration `json:"duration"`
+	// Operator is the version of the operator that did it.
+	Operator string `json:"operator"`
+	// Previous is the digest of the entry before this one.
+	Previous string `json:"previous"`
+}
+
+// Book is the bounded history of one object, oldest entry first.
+type Book struct {
+	// Entries are in the order in which they happened.
+	Entries []Entry `json:"entries"`
+}
+
+// Append adds the entry, chained to the last one, and drops what is beyond Limit.
+func (b Book) Append(e Entry) Book {
+	if last, ok := b.Last(); ok {
+		e.Previous = last.digest()
+	}
+	kept := b.Entries
+	if len(kept) >= Limit {
+		kept = kept[len(kept)-Limit+1:]
+	}
+	return Book{Entries: append(append([]Entry{}, kept...), e)}
+}
+
+// Last returns the newest entry.
+func (b Book) Last() (Entry, bool) {
+	if len(b.Entries) == 0 {
+		return Entry{}, false
+	}
+	return b.Entries[len(b.Entries)-1], true
+}
+
+// Repeats reports whether the entry says again what the newest one said. A
+// refusal is recorded once, however often it is asked for.
+func (b Book) Repeats(e Entry) bool {
+	last, ok := b.Last()
+	return ok && last.Result == e.Result && last.Message == e.Message &&
+		last.Generation == e.Generation && last.Step.Same(e.Step)
+}
+
+// Verify returns an error that names the first entry whose predecessor is not the
+// one it was written after. The oldest entry's predecessor may have fallen off.
+func (b Book) Verify() error {
+	for i := 1; i < len(b.Entries); i++ {
+		if b.Entries[i].Previous != b.Entries[i-1].digest() {
+			return fmt.Errorf("history entry %d (%s) does not follow the entry before it: it was changed afterwards",
+				i, b.Entries[i].Step)
+		}
+	}
+	return nil
+}
+
+// Encode returns the book as JSON.
+func (b Book) Encode() (string, error) {
+	raw, err := json.Marshal(b)
+	return string(raw), err
+}
+
+// Decode reads a book from JSON; the empty string is the empty book.
+func Decode(raw string) (Book, error) {
+	var b Book
+	if raw == "" {
+		return b, nil
+	}
+	if err := json.Unmarshal([]byte(raw), &b); err != nil {
+		return Book{}, fmt.Errorf("cannot read history: %w", err)
+	}
+	return b, nil
+}
+
+func (e Entry) digest() string {
+	raw, err := json.Marshal(e)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

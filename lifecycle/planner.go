@@ -1,0 +1,98 @@
+package lifecycle
+
+import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Object is any Kubernetes object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Custom is a custom resource that the engine can run. An API type implements it
+// with one method on its pointer:
+//
+//	func (r *Ring) Told() (*int64, *[]metav1.Condition) {
+//		return &r.Status.ObservedGeneration, &r.Status.Conditions
+//	}
+type Custom interface {
+	Object
+
+	// Told returns where the engine writes what it tells about the object. Both
+	// belong to the engine: a Planner must not decide from them.
+	Told() (observedGeneration *int64, conditions *[]metav1.Condition)
+}
+
+// Pausable is a custom resource that carries its own switch for pausing, besides
+// the annotation [AnnotationPaused], which works on every kind.
+type Pausable interface {
+	// IsPaused reports whether the user asked the operator to keep its hands off.
+	IsPaused() bool
+}
+
+// Planner is an application's judgement about objects of type T in worlds of type
+// W. Every method is pure: the same arguments give the same answer, with no I/O,
+// clock or randomness. Arguments are read-only, except want in Status.
+type Planner[T Custom, W any] interface {
+	// Resources returns what must exist and cannot hurt by existing. The engine
+	// applies it by server-side apply: a field that is not set is left to others.
+	// Names must be stable; the namespace and owner are set by the engine. An
+	// error means that want cannot be rendered: it is told to the user as it is.
+	Resources(want T, seen W) ([]Object, error)
+
+	// Next returns the one decision that comes next. Finishing a change already
+	// begun comes first, then repairs, then wishes. With a deletion timestamp on
+	// want it offers the farewell steps; Settled then lets the object go.
+	Next(want T, seen W, now time.Time) Decision
+
+	// Effect returns the world during the step, at its worst, and after it went
+	// well. For the step of a Wait, after is the world when the wait ended well.
+	Effect(seen W, step Step) (during, after W)
+
+	// Status writes what was seen into the application's own status fields of
+	// want, deterministically (sorted, without clock readings).
+	Status(want T, seen W)
+
+	// Conditions returns the application's own conditions. Ready, Reconciling and
+	// Stalled follow from the decision and are added by the engine.
+	Conditions(want T, seen W, d Decision) []Condition
+}
+
+// Driver is the same application's contact with the world.
+type Driver[T Custom, W any] interface {
+	// Observe returns the world as it is. What does not answer is a value in W
+	// (unknown, since when), not an error; an error means that nothing is known.
+	Observe(ctx context.Context, obj T) (W, error)
+
+	// Act performs the step. It is idempotent, short (seconds; longer work is a
+	// Job that a later Observe sees), and fails if the world moved since seen.
+	Act(ctx context.Context, obj T, seen W, step Step) error
+}
+
+// Labels and annotations that the engine and its applications agree on.
+const (
+	// LabelApp names the application on everything that belongs to its objects,
+	// pods included. The engine watches nothing without it.
+	LabelApp = "governor.dev/app"
+
+	// LabelInstance is the name of the custom resource that an object belongs to.
+	// The engine wakes that resource when the labelled object changes.
+	LabelInstance = "app.kubernetes.io/instance"
+
+	// LabelName is the standard label for the kind of software.
+	LabelName = "app.kubernetes.io/name"
+
+	// LabelManagedBy is the standard label for the tool in charge.
+	LabelManagedBy = "app.kubernetes.io/managed-by"
+
+	// LabelProvided marks what Resources returned and the engine may prune.
+	LabelProvided = "governor.dev/provided"
+
+	// AnnotationPaused with the value "true" makes the engine observe only.
+	AnnotationPaused = "governor.dev/paused"
+)

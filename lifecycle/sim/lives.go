@@ -1,0 +1,64 @@
+package sim
+
+import (
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Environment variables that choose which lives are lived.
+const (
+	// EnvSeed lives exactly one life, the one with this seed.
+	EnvSeed = "GOVERNOR_SIM_SEED"
+	// EnvLives is how many lives are lived, with the seeds from 1.
+	EnvLives = "GOVERNOR_SIM_LIVES"
+)
+
+// T is the part of testing.TB that Lives needs.
+type T interface {
+	Helper()
+	Logf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Lives lives count lives with the seeds from 1, and fails the test with the
+// shortest failing life's transcript. The environment overrides what is lived.
+func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
+	t.Helper()
+	if seed, ok := number(EnvSeed); ok {
+		report(t, Run(life, seed))
+		return
+	}
+	if n, ok := number(EnvLives); ok {
+		count = int(n)
+	}
+	if worst, ok := shortestFailure(life, count); ok {
+		report(t, worst)
+	}
+}
+
+func shortestFailure[O lifecycle.Custom, W any](life Life[O, W], count int) (Outcome, bool) {
+	var worst Outcome
+	for seed := uint64(1); seed <= uint64(count); seed++ {
+		out := Run(life, seed)
+		if out.Err != nil && (worst.Err == nil || len(out.Transcript) < len(worst.Transcript)) {
+			worst = out
+		}
+	}
+	return worst, worst.Err != nil
+}
+
+func report(t T, out Outcome) {
+	t.Helper()
+	t.Logf("the life of seed %d:\n%s", out.Seed, strings.Join(out.Transcript, "\n"))
+	if out.Err != nil {
+		t.Fatalf("%v\nlive it again with %s=%d", out.Err, EnvSeed, out.Seed)
+	}
+}
+
+func number(name string) (uint64, bool) {
+	n, err := strconv.ParseUint(os.Getenv(name), 10, 64)
+	return n, err == nil
+}

@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// restLength is how many ticks a settled life must stay without any effect.
+const restLength = 5
+
+// failure is thrown where a life breaks its promise, and caught by Run.
+type failure struct{ err error }
+
+// world is one life in progress.
+type world[T lifecycle.Custom, W any] struct {
+	life    Life[T, W]
+	want    T
+	model   Model[T, W]
+	faults  *weather
+	chance  *rand.Rand
+	now     time.Time
+	past    []W
+	outcome *Outcome
+}
+
+// Run lives the life with the seed.
+func Run[T lifecycle.Custom, W any](life Life[T, W], seed uint64) (out Outcome) {
+	out.Seed = seed
+	defer func() {
+		if f, ok := recovered[failure](recover()); ok {
+			out.Err = f.err
+		}
+	}()
+	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
+	want, model := life.Begin(chance)
+	w := &world[T, W]{
+		life: life, want: want, model: model, chance: chance,
+		faults: newWeather(chance), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
+	}
+	w.storm()
+	w.settle()
+	return out
+}
+
+// recovered returns what was thrown if it is an R, and throws on anything else.
+func recovered[R any](thrown any) (R, bool) {
+	r, ok := thrown.(R)
+	if thrown != nil && !ok {
+		panic(thrown)
+	}
+	return r, ok
+}
+
+func (w *world[T, W]) storm() {
+	for range w.life.storm() {
+		w.tick()
+		w.turn()
+	}
+}
+
+// settle waits for convergence in good weather, and then for silence.
+func (w *world[T, W]) settle() {
+	w.faults.calm = true
+	w.note("the faults stop")
+	quiet := 0
+	for range w.life.patience() {
+		w.tick()
+		d, effects := w.turn()
+		if d.Outcome != lifecycle.Done || effects > 0 {
+			quiet = 0
+			continue
+		}
+		if quiet++; quiet == restLength {
+			w.keep()
+			return
+		}
+	}
+	w.fail("did not converge within %d ticks after the faults stopped", w.life.patience())
+}
+
+func (w *world[T, W]) keep() {
+	if w.life.Kept == nil {
+		return
+	}
+	if err := w.life.Kept(w.want, w.model.Observe(w.now)); err != nil {
+		w.fail("settled, but %v", err)
+	}
+}
+
+// tick moves the clock, the application, the user and bad luck by one second.
+func (w *world[T, W]) tick() {
+	w.outcome.Ticks++
+	w.faults.tick++
+	w.now = w.now.Add(time.Second)
+	w.faults.lasts(Outage)
+	if !w.faults.lasts(Slow) {
+		w.model.Tick(w.now, w.chance)
+	}
+	if w.faults.happens(Broken) {
+		if what := w.model.Break(w.now, w.chance); what != "" {
+			w.note("fault: %s", what)
+		}
+	}
+	if w.life.Edit != nil && w.faults.happens(Edited) {
+		w.life.Edit(w.want, w.chance)
+		w.want.SetGeneration(w.want.GetGeneration() + 1)
+		w.note("the user changes the object")
+	}
+	w.check()
+	w.past = append(w.past, w.model.Observe(w.now))
+}
+
+func (w *world[T, W]) check() {
+	if w.life.Safe == nil {
+		return
+	}
+	if err := w.life.Safe(w.model.Observe(w.now)); err != nil {
+		w.fail("unsafe: %v", err)
+	}
+}
+
+func (w *world[T, W]) note(format string, args ...any) {
+	line := fmt.Sprintf("t=%03d ", w.outcome.Ticks) + fmt.Sprintf(format, args...)
+	w.outcome.Transcript = append(w.outcome.Transcript, line)
+}
+
+func (w *world[T, W]) fail(format string, args ...any) {
+	err := fmt.Errorf(format, args...)
+	w.note("FAILED: %v", err)
+	panic(failure{fmt.Errorf("seed %d, tick %d: %w", w.outcome.Seed, w.outcome.Ticks, err)})
+}

@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// turn is the engine's loop on the model: observe, provide, decide, judge, act. It
+// returns the decision and how many effects it had.
+func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
+	if w.faults.lasts(LostWatch) {
+		return lifecycle.Decision{}, 0
+	}
+	fx := &Effects{faults: w.faults, note: w.note, check: w.check}
+	defer func() {
+		effects = fx.count
+		c, crashed := recovered[crash](recover())
+		if crashed {
+			w.note("the operator crashes before: %s", c.before)
+		}
+		if crashed || effects > 0 {
+			w.past = nil // own writes are seen, and a new process reads afresh
+		}
+	}()
+	d = w.decide(w.observe(), fx)
+	return d, fx.count
+}
+
+// observe returns the world, or one since the operator's last own write.
+func (w *world[T, W]) observe() W {
+	if len(w.past) > 1 && w.faults.happens(StaleCache) {
+		age := w.chance.IntN(len(w.past))
+		w.note("the cache is %d ticks old", len(w.past)-1-age)
+		return w.past[age]
+	}
+	return w.model.Observe(w.now)
+}
+
+func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
+	want := w.want.DeepCopyObject().(T)
+	resources, err := w.life.Planner.Resources(want, seen)
+	if err != nil {
+		w.fail("resources: %v", err)
+	}
+	if err := w.model.Provide(want, resources, fx); err != nil {
+		return lifecycle.RetryIn(0, "ProvideFailed", err.Error())
+	}
+	d := w.next(want, seen)
+	if d.Outcome == lifecycle.Proceeding {
+		return w.act(want, seen, d, fx)
+	}
+	return d
+}
+
+// next asks the planner twice: a pure planner answers alike.
+func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
+	d := w.life.Planner.Next(want, seen, w.now)
+	if diff := cmp.Diff(d, w.life.Planner.Next(want, seen, w.now)); diff != "" {
+		w.fail("Next is not pure, its answers to the same question differ: %s", diff)
+	}
+	return d
+}
+
+func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lifecycle.Decision {
+	during, _ := w.life.Planner.Effect(seen, d.Step)
+	if held := lifecycle.Judge(w.life.Gates, seen, during, d.Step); len(held) > 0 {
+		w.note("held: %s by %s", d.Step, held[0].Gate)
+		return lifecycle.Held(d.Step, held[0])
+	}
+	w.note("step: %s (%s)", d.Step, d.Reason)
+	w.outcome.Steps++
+	if err := w.model.Act(want, seen, d.Step, fx); err != nil {
+		w.note("step failed: %v", err)
+		return lifecycle.RetryIn(0, "StepFailed", err.Error())
+	}
+	return d
+}

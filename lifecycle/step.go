@@ -1,0 +1,81 @@
+package lifecycle
+
+import "maps"
+
+// Class says how much a step can hurt.
+type Class string
+
+const (
+	// Routine steps are not noticed by clients of the application.
+	Routine Class = "Routine"
+	// Disruptive steps may be noticed: a member is away for a while.
+	Disruptive Class = "Disruptive"
+	// Destructive steps remove data that exists elsewhere.
+	Destructive Class = "Destructive"
+	// Irreversible steps have no inverse.
+	Irreversible Class = "Irreversible"
+)
+
+// Disturbs reports whether a step of this class takes a slot of the fleet's
+// pacing budget.
+func (c Class) Disturbs() bool { return c != Routine && c != "" }
+
+// Intent tells repairs from wishes; a repair goes before every wish.
+type Intent string
+
+const (
+	// Wish brings the world to what the user declared.
+	Wish Intent = "Wish"
+	// Repair brings back what the world lost.
+	Repair Intent = "Repair"
+)
+
+// Cause is what set a step off.
+type Cause string
+
+const (
+	// SpecChange means that the user declared something new.
+	SpecChange Cause = "SpecChange"
+	// Drift means that someone changed what the operator provides.
+	Drift Cause = "Drift"
+	// Fault means that the world broke.
+	Fault Cause = "Fault"
+	// Schedule means that a planned time came.
+	Schedule Cause = "Schedule"
+	// Policy means that a declared rule asked for it.
+	Policy Cause = "Policy"
+)
+
+// Step is one action that can hurt, or the thing that a Wait waits for.
+type Step struct {
+	// Name is the verb, e.g. AddLearner; of a wait, the event, e.g. PodReady.
+	Name string
+	// Target is what it is done to, e.g. a member's name.
+	Target string
+	// Class says how much it can hurt; empty means Routine.
+	Class Class
+	// Intent tells repairs from wishes; empty means Wish.
+	Intent Intent
+	// Reason is the CamelCase fact that made the step necessary.
+	Reason string
+	// Message is that fact as a sentence for the user.
+	Message string
+	// Cause is what set the step off.
+	Cause Cause
+	// Args are the values that Act needs beyond the target. They belong to the
+	// plan: what is approved or previewed is exactly what is done.
+	Args map[string]string
+}
+
+// String is the step in short: "AddLearner etcd-2".
+func (s Step) String() string {
+	if s.Target == "" {
+		return s.Name
+	}
+	return s.Name + " " + s.Target
+}
+
+// Same reports whether two steps do the same thing to the same target.
+func (s Step) Same(other Step) bool {
+	return s.Name == other.Name && s.Target == other.Target && maps.Equal(s.Args, other.Args)
+}

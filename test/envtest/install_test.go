@@ -1,0 +1,95 @@
+package envtest_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// install applies dist/install.yaml, as a user does.
+func install(t *testing.T) {
+	t.Helper()
+	raw, err := os.ReadFile("../../dist/install.yaml")
+	must(t, err)
+	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+	for {
+		u := &unstructured.Unstructured{}
+		if err := docs.Decode(&u.Object); errors.Is(err, io.EOF) {
+			return
+		} else {
+			must(t, err)
+		}
+		if len(u.Object) > 0 {
+			must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl"), client.ForceOwnership))
+		}
+	}
+}
+
+// The roles of the install are enough for the whole life of an instance.
+func TestTheInstalledRolesSuffice(t *testing.T) {
+	install(t)
+	asOperator.Store(t.Name(), true)
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace)
+	newMemcached(t, namespace, "m", 2)
+	playKubernetes(t, namespace, "m")
+	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	eventually(t, "the events tell it", func() error { return told(t, namespace, "Provided", "RollingOut", "AllAnswer") })
+	must(t, api.Delete(t.Context(), m))
+	quiet(t, namespace, op)
+}
+
+func told(t *testing.T, namespace string, reasons ...string) error {
+	t.Helper()
+	events := &eventsv1.EventList{}
+	must(t, api.List(t.Context(), events, client.InNamespace(namespace)))
+	var all []string
+	for _, e := range events.Items {
+		all = append(all, e.Reason)
+	}
+	for _, reason := range reasons {
+		if !strings.Contains(strings.Join(all, " "), reason) {
+			return fmt.Errorf("the events are %v, without %s", all, reason)
+		}
+	}
+	return nil
+}
+
+// While the API server refuses everything, nothing is lost: what was wanted
+// meanwhile is done afterwards.
+func TestTheAPIServerIsAway(t *testing.T) {
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace)
+	newMemcached(t, namespace, "m", 1)
+	dep := deploymentOf(t, namespace, "m")
+	op.away.Store(true)
+	dep.Spec.Replicas = new(int32(5))
+	must(t, api.Update(t.Context(), dep))
+	turns := turnsOf("memcached")
+	eventually(t, "the operator tries", func() error {
+		if turnsOf("memcached") < turns+3 {
+			return errors.New("not often enough yet")
+		}
+		return nil
+	})
+	op.away.Store(false)
+	eventually(t, "the drift is repaired", func() error {
+		if n := *deploymentOf(t, namespace, "m").Spec.Replicas; n != 1 {
+			return fmt.Errorf("replicas %d", n)
+		}
+		return nil
+	})
+}

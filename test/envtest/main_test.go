@@ -1,0 +1,221 @@
+// Package envtest_test runs the operator against a real API server, without
+// kubelets or controllers: the tests play those.
+package envtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/apps/memcached/driver"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/engine"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+var (
+	config *rest.Config
+	scheme = runtime.NewScheme()
+	api    client.Client
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	ctrl.SetLogger(verbosity())
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		fmt.Println("skipped: set KUBEBUILDER_ASSETS to a directory with kube-apiserver and etcd")
+		return 0
+	}
+	env := &envtest.Environment{CRDDirectoryPaths: []string{filepath.Join("..", "..", "config", "crd")}}
+	env.ControlPlane.GetAPIServer().Configure().Append("disable-admission-plugins", "ServiceAccount")
+	var err error
+	if config, err = env.Start(); err != nil {
+		fmt.Println("cannot start the API server:", err)
+		return 1
+	}
+	defer func() { _ = env.Stop() }()
+	config.QPS = -1
+	if err := prepare(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return m.Run()
+}
+
+func prepare() error {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1.AddToScheme, ring.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	var err error
+	api, err = client.New(config, client.Options{Scheme: scheme})
+	return err
+}
+
+// operator is a running operator whose writes are counted.
+type operator struct {
+	stop   func()
+	writes *atomic.Int64
+	lists  *ring.Lists
+	away   atomic.Bool
+
+	mu    sync.Mutex
+	wrote []string
+}
+
+func (o *operator) note(line string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.wrote = append(o.wrote, line)
+}
+
+// since returns what was written after the first n writes.
+func (o *operator) since(n int64) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.wrote[n:])
+}
+
+// counting counts the requests that change something, other than leases, and
+// fails all requests while the API server is to be away.
+type counting struct {
+	next http.RoundTripper
+	*operator
+}
+
+func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
+	if c.away.Load() {
+		return nil, errors.New("the API server is away")
+	}
+	if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
+		c.writes.Add(1)
+		c.note(r.Method + " " + r.URL.Path)
+	}
+	return c.next.RoundTrip(r)
+}
+
+// startOperator runs an operator for one namespace until the test ends or stop.
+func startOperator(t *testing.T, namespace string, tune ...func(*ctrl.Options, *engine.Options)) *operator {
+	t.Helper()
+	op := &operator{writes: &atomic.Int64{}, lists: ring.NewLists()}
+	cfg := rest.CopyConfig(config)
+	cfg.Impersonate.UserName = actor(t)
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, op} })
+	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
+	engineOptions := engine.Options{Namespaces: []string{namespace}, Version: "test"}
+	for _, f := range tune {
+		f(&options, &engineOptions)
+	}
+	mgr, err := ctrl.NewManager(cfg, options)
+	must(t, err)
+	e, err := engine.New(mgr, engineOptions)
+	must(t, err)
+	must(t, engine.Register(e, engine.App[*cachev1.Memcached, memcached.World]{
+		Name: memcached.Name, Planner: memcached.Planner{}, Driver: driver.New,
+		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
+		Watches: []client.Object{&corev1.Pod{}},
+	}))
+	must(t, engine.Register(e, engine.App[*ring.Ring, ring.World]{
+		Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(op.lists),
+		Gates: []lifecycle.Gate[ring.World]{ring.KeepsQuorum},
+		Owns:  []client.Object{&corev1.ConfigMap{}}, Farewell: true,
+	}))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan struct{})
+	go func() { defer close(done); _ = mgr.Start(ctx) }()
+	op.stop = func() { cancel(); <-done }
+	t.Cleanup(op.stop)
+	return op
+}
+
+// asOperator are the tests whose operator has only the rights of its install.
+var asOperator sync.Map
+
+func actor(t *testing.T) string {
+	if _, ok := asOperator.Load(t.Name()); ok {
+		return "system:serviceaccount:governor-system:governor"
+	}
+	return ""
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newNamespace makes a namespace for one test.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
+	must(t, api.Create(t.Context(), ns))
+	return ns.Name
+}
+
+// eventually waits until check returns no error.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	err := check()
+	for err != nil {
+		select {
+		case <-deadline.C:
+			t.Fatalf("%s: %v", what, err)
+		case <-look.C:
+			err = check()
+		}
+	}
+}
+
+func get[T client.Object](t *testing.T, obj T, namespace, name string) (T, error) {
+	t.Helper()
+	return obj, api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, obj)
+}
+
+// condition checks one condition's status and reason.
+func condition(conditions []metav1.Condition, kind string, status metav1.ConditionStatus, reason string) error {
+	for _, c := range conditions {
+		if c.Type == kind {
+			if c.Status == status && c.Reason == reason {
+				return nil
+			}
+			return fmt.Errorf("%s is %s, %s: %s", kind, c.Status, c.Reason, c.Message)
+		}
+	}
+	return fmt.Errorf("there is no condition %s", kind)
+}
