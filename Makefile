@@ -3,12 +3,24 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
 
-LOCALKUBE  := bin/localkube
-KUBECONFIG_FILE := $(CURDIR)/build/kubeconfig
+LOCALKUBE := bin/localkube
+# CLUSTER=current uses the cluster of the current kubeconfig instead of the local one.
+CLUSTER ?= local
+ifneq ($(CLUSTER),current)
+export KUBECONFIG := $(CURDIR)/build/kubeconfig
+endif
+export PATH := $(CURDIR)/bin:$(PATH)
 
 .PHONY: help
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: install ## See it work: cluster, operator, an application that is scaled, broken, repaired and upgraded
+	@go run ./examples/demo
+
+.PHONY: test
+test: verify test-unit test-envtest test-localkube test-e2e ## Everything that CI runs
 
 ##: the local cluster
 
@@ -20,8 +32,31 @@ $(LOCALKUBE):
 
 .PHONY: cluster
 cluster: $(LOCALKUBE) ## Build what is missing, bring up a real Kubernetes on this machine, and print its kubeconfig
-	@$(LOCALKUBE) up --kubeconfig $(KUBECONFIG_FILE)
+	@$(LOCALKUBE) up --kubeconfig $(CURDIR)/build/kubeconfig
+	@ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl
 
 .PHONY: cluster-down
 cluster-down: $(LOCALKUBE) ## Take the local cluster down; nothing is left
 	@$(LOCALKUBE) down
+
+##: the operator
+
+.PHONY: bin/governor
+bin/governor:
+	@mkdir -p bin
+	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/governor
+
+.PHONY: image
+image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with memcached's, onto the local cluster
+	@$(LOCALKUBE) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 --load | grep '^loaded'
+
+.PHONY: install
+ifeq ($(CLUSTER),current)
+install: ## Install the operator from dist/install.yaml (CLUSTER=current: on the current cluster)
+	@kubectl apply --server-side -f dist/install.yaml
+else
+install: cluster image
+	@kubectl apply --server-side -f dist/install.yaml | grep -v unchanged || true
+	@kubectl -n governor-system rollout restart deployment/governor >/dev/null
+	@kubectl -n governor-system rollout status deployment/governor --timeout=120s
+endif

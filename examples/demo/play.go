@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+)
+
+// play does what the scene says and shows what comes of it until it has happened.
+func (s *stage) play(ctx context.Context, sc scene) error {
+	fmt.Printf("\n%s\n", sc.title)
+	if sc.shows != "" {
+		fmt.Printf("  (%s)\n", sc.shows)
+	}
+	before := s.look(ctx)
+	for _, command := range sc.commands {
+		if err := showAndRun(ctx, victims(command, before)); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	start := time.Now()
+	s.screen.begin()
+	for {
+		v := s.look(ctx)
+		s.screen.show(v, time.Since(start))
+		if sc.until(v) {
+			fmt.Printf("  done in %.1f s\n", time.Since(start).Seconds())
+			return nil
+		}
+		if err := s.await(ctx); err != nil {
+			return fmt.Errorf("%q did not happen within %s: %s", sc.title, patience, story(v))
+		}
+	}
+}
+
+// await returns when something has changed, and every second on a terminal, so that the clock runs.
+func (s *stage) await(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.changed:
+	case <-s.screen.tick():
+	}
+	return nil
+}
+
+// victims puts the names of two running pods into the command.
+func victims(command string, v view) string {
+	pods := v.running()
+	if len(pods) < 2 {
+		return command
+	}
+	return strings.NewReplacer("FIRST", pods[0].Name, "SECOND", pods[1].Name).Replace(command)
+}
+
+// story is what the operator says about the object.
+func story(v view) string {
+	ready := apimeta.FindStatusCondition(v.object.Status.Conditions, "Ready")
+	if ready == nil {
+		return "the operator has said nothing about it; see kubectl -n governor-system logs deployment/governor"
+	}
+	return ready.Reason + ": " + ready.Message
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"golang.org/x/term"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+)
+
+// screen draws a view in place on a terminal, and prints only what is new elsewhere.
+type screen interface {
+	begin()
+	show(v view, since time.Duration)
+	tick() <-chan time.Time
+}
+
+func newScreen() screen {
+	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
+		return &terminal{fd: fd}
+	}
+	return &lines{told: map[string]bool{}}
+}
+
+// terminal redraws a table.
+type terminal struct {
+	fd    int
+	drawn int
+	from  time.Time
+}
+
+func (t *terminal) begin() { t.drawn, t.from = 0, time.Now().Add(-2*time.Second) }
+
+func (t *terminal) tick() <-chan time.Time { return time.After(time.Second) }
+
+func (t *terminal) show(v view, since time.Duration) {
+	width, _, err := term.GetSize(t.fd)
+	if err != nil {
+		width = 100
+	}
+	var out strings.Builder
+	for range t.drawn {
+		out.WriteString("\x1b[1A\x1b[2K")
+	}
+	t.drawn = 0
+	for line := range strings.Lines(table(v, since, t.from)) {
+		runes := []rune(strings.TrimRight(line, "\n"))
+		out.WriteString(string(runes[:min(len(runes), width-1)]) + "\n")
+		t.drawn++
+	}
+	fmt.Print(out.String())
+}
+
+// table is the object, its pods, and why things happen.
+func table(v view, since time.Duration, from time.Time) string {
+	var out strings.Builder
+	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "  %4.0f s\tREADY\tNODE\tSTATE\n", since.Seconds())
+	fmt.Fprintf(w, "  memcached/%s\t%d/%d\t\t%s\n", name, v.object.Status.ReadyReplicas, v.object.Spec.Size, story(v))
+	for _, p := range v.pods {
+		fmt.Fprintf(w, "    pod/%s\t%s\t%s\t%s\n", p.Name, mark(podReady(p)), p.Spec.NodeName, podState(p))
+	}
+	_ = w.Flush()
+	for _, e := range v.events {
+		if when(e).After(from) {
+			fmt.Fprintf(&out, "  why: %s\n", why(e))
+		}
+	}
+	return out.String()
+}
+
+func why(e eventsv1.Event) string { return e.Reason + ": " + e.Note }
+
+func mark(ready bool) string {
+	if ready {
+		return "yes"
+	}
+	return "no"
+}
+
+// podState is what a person would call the pod's state.
+func podState(p corev1.Pod) string {
+	if p.DeletionTimestamp != nil {
+		return "Terminating"
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Waiting != nil {
+			return c.State.Waiting.Reason
+		}
+	}
+	return string(p.Status.Phase) + " " + imageTag(p)
+}
+
+func imageTag(p corev1.Pod) string {
+	image := p.Spec.Containers[0].Image
+	return image[strings.LastIndex(image, ":")+1:]
+}
+
+// lines prints what has not been said yet.
+type lines struct {
+	told  map[string]bool
+	state string
+}
+
+func (l *lines) begin() { l.state = "" }
+
+func (l *lines) tick() <-chan time.Time { return nil }
+
+func (l *lines) show(v view, since time.Duration) {
+	for _, e := range v.events {
+		if key := fmt.Sprint(e.Name, when(e)); !l.told[key] {
+			l.told[key] = true
+			l.say(since, "why: "+why(e))
+		}
+	}
+	if state := fmt.Sprintf("%d/%d ready, %s", v.object.Status.ReadyReplicas, v.object.Spec.Size, story(v)); state != l.state {
+		l.state = state
+		l.say(since, state)
+	}
+}
+
+func (l *lines) say(since time.Duration, what string) {
+	fmt.Printf("  %5.1f s  %s\n", since.Seconds(), what)
+}
