@@ -64,7 +64,7 @@ func clusterProcesses() []string {
 	files, _ := filepath.Glob("/proc/[0-9]*/cgroup")
 	var found []string
 	for _, file := range files {
-		if data, _ := os.ReadFile(file); strings.Contains(string(data), "/localkube/") {
+		if data, _ := os.ReadFile(file); strings.Contains(string(data), "/localkube/e2e") {
 			found = append(found, file)
 		}
 	}
@@ -87,12 +87,22 @@ func namespaces(kind string) []string {
 func cgroups() []string {
 	var found []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(dir string, e fs.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			found = append(found, dir)
+		if err != nil || !e.IsDir() {
+			return nil
 		}
+		if otherCluster(dir) {
+			return fs.SkipDir
+		}
+		found = append(found, dir)
 		return nil
 	})
 	return found
+}
+
+// otherCluster tells whether the group belongs to a cluster that lives on this machine beside those of the tests.
+func otherCluster(group string) bool {
+	_, name, ours := strings.Cut(group, "/localkube/")
+	return ours && !strings.HasPrefix(name, "e2e")
 }
 
 func existing(paths ...string) []string {
