@@ -42,6 +42,10 @@ type Options struct {
 	// Version of the operator, for the history.
 	Version string
 
+	// Webhooks serves every application's advice, see lifecycle.Adviser, on the
+	// manager's webhook server.
+	Webhooks bool
+
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 }
@@ -114,7 +118,7 @@ func Register[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
 	if err := op.mgr.Add(s); err != nil {
 		return fmt.Errorf("cannot register the application %s: %w", app.Name, err)
 	}
-	return nil
+	return advise(op, app)
 }
 
 // blank returns a new object of the application's kind.
