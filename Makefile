@@ -60,3 +60,42 @@ install: cluster image
 	@kubectl -n governor-system rollout restart deployment/governor >/dev/null
 	@kubectl -n governor-system rollout status deployment/governor --timeout=120s
 endif
+
+##: tests
+
+GO_TOOLS := go tool -modfile=tools/go.mod
+
+.PHONY: verify
+verify: ## Formatting, vet, lint with the import rules of the house, generated files, known vulnerabilities
+	@echo "== verify"
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@go vet ./... && (cd localkube && go vet ./...)
+
+.PHONY: test-unit
+test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
+	@echo "== unit tests"
+	@go test -race $$(go list ./... | grep -v /test/)
+	@go test -race ./test/ring/...
+	@cd localkube && go test -race $$(go list ./... | grep -v /e2e)
+
+.PHONY: test-envtest
+test-envtest: $(LOCALKUBE) ## Against a real API server
+	@echo "== envtest"
+	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go test ./test/envtest/...
+
+.PHONY: test-localkube
+test-localkube: ## The local cluster itself: networking, volumes, faults, and that nothing is left
+	@echo "== localkube"
+	@cd localkube && go test -v -timeout 20m ./e2e | grep -v '^=== '
+
+E2E := $(LOCALKUBE) --name governor-e2e
+E2E_KUBECONFIG := $(CURDIR)/build/e2e.kubeconfig
+
+.PHONY: test-e2e
+test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real pods and real faults
+	@echo "== e2e"
+	@trap '$(E2E) down' EXIT; \
+	$(E2E) up --fast-node-detection --kubeconfig $(E2E_KUBECONFIG); \
+	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
+	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 --load >/dev/null; \
+	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -timeout 20m ./test/e2e | grep -v '^=== '

@@ -20,7 +20,7 @@ func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	if step.Name == nodeFound {
 		return seen, withNode(seen, step.Target)
 	}
-	size, err := strconv.Atoi(step.Args["size"])
+	size, err := strconv.ParseInt(step.Args["size"], 10, 32)
 	if err != nil {
 		return seen, seen
 	}

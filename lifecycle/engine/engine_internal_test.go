@@ -50,8 +50,10 @@ func TestBudget(t *testing.T) {
 	b := newBudget(1)
 	woken := 0
 	wake := func() { woken++ }
-	if b.ask("ring a", wake) != nil || b.ask("ring a", wake) != nil {
-		t.Fatal("who has a slot keeps it")
+	for range 2 {
+		if b.ask("ring a", wake) != nil {
+			t.Fatal("who has a slot keeps it")
+		}
 	}
 	refusals := b.ask("ring b", wake)
 	if len(refusals) != 1 || !strings.Contains(refusals[0].Message, "ring a") {

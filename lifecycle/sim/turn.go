@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/google/go-cmp/cmp"
+	"reflect"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -56,8 +56,8 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 // next asks the planner twice: a pure planner answers alike.
 func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
 	d := w.life.Planner.Next(want, seen, w.now)
-	if diff := cmp.Diff(d, w.life.Planner.Next(want, seen, w.now)); diff != "" {
-		w.fail("Next is not pure, its answers to the same question differ: %s", diff)
+	if again := w.life.Planner.Next(want, seen, w.now); !reflect.DeepEqual(d, again) {
+		w.fail("Next is not pure, its answers to the same question differ: %s; %s", d, again)
 	}
 	return d
 }

@@ -57,28 +57,20 @@ func testNodeStop(t *testing.T, u user) {
 	u.kubectl(t, "rollout", "status", "daemonset/web", "--timeout=60s")
 }
 
-func testNodePause(t *testing.T, u user) {
-	_, address := u.webPodOn(t, "n2")
-	u.localkube(t, "node", "pause", "n2")
-	if fetch(address) == nil {
-		t.Error("a pod of the frozen node still answers")
-	}
-	u.is(t, 20*time.Second, "node/n2", ready, notReady)
-	u.othersStayReady(t)
-	u.localkube(t, "node", "resume", "n2")
-	u.is(t, 15*time.Second, "node/n2", ready, "True")
-	eventually(t, 10*time.Second, "the pod answers again", func() error { return fetch(address) })
-}
+func testNodePause(t *testing.T, u user) { testSilence(t, u, "pause", "resume") }
 
-func testPartition(t *testing.T, u user) {
+func testPartition(t *testing.T, u user) { testSilence(t, u, "partition", "heal") }
+
+// testSilence makes n2 fall silent without dying, and undoes it: the same pods answer again.
+func testSilence(t *testing.T, u user, do, undo string) {
 	_, address := u.webPodOn(t, "n2")
-	u.localkube(t, "node", "partition", "n2")
+	u.localkube(t, "node", do, "n2")
 	if fetch(address) == nil {
-		t.Error("a pod of the cut off node still answers")
+		t.Error("a pod of the silent node still answers")
 	}
 	u.is(t, 20*time.Second, "node/n2", ready, notReady)
 	u.othersStayReady(t)
-	u.localkube(t, "node", "heal", "n2")
+	u.localkube(t, "node", undo, "n2")
 	u.is(t, 15*time.Second, "node/n2", ready, "True")
 	eventually(t, 10*time.Second, "the pod answers again", func() error { return fetch(address) })
 }

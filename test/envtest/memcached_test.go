@@ -159,21 +159,21 @@ func TestNothingIsWrittenAtRest(t *testing.T) {
 		reaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
 	}
 	quiet(t, namespace, op)
-	before := op.writes.Load()
+	written := op.writes.Load()
 	for i := range 5 {
 		svc, err := get(t, &corev1.Service{}, namespace, "a")
 		must(t, err)
 		svc.Annotations = map[string]string{"example.com/turn": fmt.Sprint(i)}
-		turns := turnsOf("memcached")
+		before := turns()
 		must(t, api.Update(t.Context(), svc))
 		eventually(t, "a turn is taken", func() error {
-			if turnsOf("memcached") <= turns {
+			if turns() <= before {
 				return errors.New("no turn yet")
 			}
 			return nil
 		})
 	}
-	if wrote := op.since(before); len(wrote) != 0 {
+	if wrote := op.since(written); len(wrote) != 0 {
 		t.Errorf("writes at rest: %q, want none", wrote)
 	}
 }
@@ -186,10 +186,10 @@ func TestSettledSurvivesARestartOfTheOperatorWithoutAWrite(t *testing.T) {
 	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
 	quiet(t, namespace, first)
 	first.stop()
-	turns := turnsOf("memcached")
+	before := turns()
 	second := startOperator(t, namespace)
 	eventually(t, "the new operator looks at the instance", func() error {
-		if turnsOf("memcached") <= turns {
+		if turns() <= before {
 			return errors.New("no turn yet")
 		}
 		return nil

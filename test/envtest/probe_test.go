@@ -10,12 +10,14 @@ import (
 	"github.com/go-logr/logr/funcr"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/governor-dev/governor/apps/memcached"
 )
 
 type autoscaling = autoscalingv1.Scale
 
-// turnsOf is how many turns all operators of this process have taken for the app.
-func turnsOf(app string) float64 {
+// turns is how many turns all operators of this process have taken for memcached.
+func turns() float64 {
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		return 0
@@ -27,7 +29,7 @@ func turnsOf(app string) float64 {
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "controller" && l.GetValue() == app {
+				if l.GetName() == "controller" && l.GetValue() == memcached.Name {
 					n += m.GetCounter().GetValue()
 				}
 			}

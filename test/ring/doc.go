@@ -45,7 +45,7 @@ type Status struct {
 }
 
 // RingList is a list of rings.
-type RingList struct {
+type RingList struct { //nolint:revive // the API machinery wants this name
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 
@@ -60,7 +60,7 @@ func (r *Ring) Told() (*int64, *[]metav1.Condition) {
 // DeepCopyObject implements runtime.Object.
 func (r *Ring) DeepCopyObject() runtime.Object {
 	out := *r
-	out.ObjectMeta = *r.ObjectMeta.DeepCopy()
+	out.ObjectMeta = *r.ObjectMeta.DeepCopy() //nolint:staticcheck // r itself has no DeepCopy of its own
 	out.Status.Conditions = append([]metav1.Condition(nil), r.Status.Conditions...)
 	out.Status.Members = append([]string(nil), r.Status.Members...)
 	return &out

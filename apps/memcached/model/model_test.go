@@ -61,7 +61,7 @@ func life() sim.Life[*cachev1.Memcached, memcached.World] {
 	}
 }
 
-func TestLives(t *testing.T) { sim.Lives(t, life(), 1000) }
+func TestLives(t *testing.T) { sim.Lives(t, life(), 300) }
 
 // system runs the planner on the model, in logical time.
 type system struct {

@@ -1,0 +1,135 @@
+// Package e2e_test tries Governor on a real cluster, as its users do: installed from dist/install.yaml, with real pods
+// under real kubelets, and with what happens to machines. `make test-e2e` makes the cluster.
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+)
+
+// patience is how long a test waits for what must come; much less is usual.
+const patience = 90 * time.Second
+
+// installFile is what users install.
+const installFile = "../../dist/install.yaml"
+
+var (
+	api client.Client
+	// localkube is the command that made the cluster, and can hurt it.
+	localkube []string
+)
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	localkube = strings.Fields(os.Getenv("E2E_LOCALKUBE"))
+	if len(localkube) == 0 {
+		fmt.Println("skipped: `make test-e2e` makes a cluster for these tests; they hurt the one they get")
+		return 0
+	}
+	ctrl.SetLogger(ctrl.Log)
+	if err := prepare(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return m.Run()
+}
+
+func prepare() error {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, cachev1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return err
+		}
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return err
+	}
+	config.QPS = -1
+	if api, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
+		return err
+	}
+	return install()
+}
+
+// install installs the operator, or puts back what a test took away.
+func install() error {
+	if _, err := kubectl("apply", "--server-side", "--force-conflicts", "-f", installFile); err != nil {
+		return err
+	}
+	_, err := kubectl("-n", "governor-system", "rollout", "status", "deployment/governor", "--timeout=90s")
+	return err
+}
+
+func kubectl(args ...string) (string, error) { return command("kubectl", args...) }
+
+func hurt(t *testing.T, args ...string) {
+	t.Helper()
+	if _, err := command(localkube[0], append(localkube[1:], args...)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func command(name string, args ...string) (string, error) {
+	out, err := exec.Command(name, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w\n%s", name, strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// eventually waits until what holds.
+func eventually(t *testing.T, what string, holds func(context.Context) error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	start := time.Now()
+	for {
+		err := holds(ctx)
+		if err == nil {
+			t.Logf("%s: after %.1f s", what, time.Since(start).Seconds())
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("not within %s: %s: %v", patience, what, err)
+		case <-tick.C:
+		}
+	}
+}
+
+// newNamespace makes a namespace of the test's own.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}
+	if err := api.Create(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := api.Delete(context.Background(), ns)
+		if client.IgnoreNotFound(err) != nil {
+			t.Error(err)
+		}
+	})
+	return ns.Name
+}
+
+var errNotYet = errors.New("not yet")

@@ -1,0 +1,205 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// must runs kubectl.
+func must(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := kubectl(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestTheOperatorStopped: instances run on, Kubernetes itself replaces their pods, and a waiting wish is fulfilled when
+// the operator is back.
+func TestTheOperatorStopped(t *testing.T) {
+	i := ready(t, 2)
+	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
+	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
+	t.Cleanup(func() {
+		if err := install(); err != nil {
+			t.Error(err)
+		}
+	})
+	i.LosePod(t, i.pods(t)[0].Name)
+	eventually(t, "two servers answer without an operator", func(context.Context) error { return i.answer(t, 2) })
+	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 3 })
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	i.Settles(t, lifecycle.Done, "AllAnswer")
+}
+
+// answer tells whether so many real servers say their version.
+func (i *instance) answer(t *testing.T, want int) error {
+	t.Helper()
+	got := 0
+	for _, p := range i.pods(t) {
+		if p.DeletionTimestamp == nil && p.Status.PodIP != "" {
+			if _, err := ask(net.JoinHostPort(p.Status.PodIP, "11211"), "version", "VERSION 1.6.18"); err == nil {
+				got++
+			}
+		}
+	}
+	if got != want {
+		return fmt.Errorf("%w: %d of %d servers answer", errNotYet, got, want)
+	}
+	return nil
+}
+
+// TestTheLeaderDies: the standby takes over.
+func TestTheLeaderDies(t *testing.T) {
+	i := ready(t, 1)
+	holder := must(t, "-n", "governor-system", "get", "lease", "governor.governor.dev", "-o", "jsonpath={.spec.holderIdentity}")
+	pod, _, _ := strings.Cut(holder, "_")
+	must(t, "-n", "governor-system", "delete", "pod", pod, "--grace-period=0", "--force")
+	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
+	i.Settles(t, lifecycle.Done, "AllAnswer")
+	if now := must(t, "-n", "governor-system", "get", "lease", "governor.governor.dev", "-o", "jsonpath={.spec.holderIdentity}"); now == holder {
+		t.Errorf("%s still holds the lease", now)
+	}
+}
+
+// TestTheAPIServerIsAwayForAMinute: caches answer meanwhile; afterwards the operator goes on by itself.
+func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
+	i := ready(t, 2)
+	pods := i.pods(t)
+	hurt(t, "apiserver", "stop")
+	t.Cleanup(func() { hurt(t, "apiserver", "start") })
+	end := time.NewTimer(time.Minute)
+	every := time.NewTicker(5 * time.Second)
+	defer every.Stop()
+	for away := true; away; {
+		select {
+		case <-every.C:
+		case <-end.C:
+			away = false
+		}
+		for _, p := range pods {
+			if _, err := ask(net.JoinHostPort(p.Status.PodIP, "11211"), "version", "VERSION 1.6.18"); err != nil {
+				t.Fatal("a server must answer while the API server is away:", err)
+			}
+		}
+	}
+	hurt(t, "apiserver", "start")
+	eventually(t, "the API server takes a wish", func(context.Context) error { return i.scaleTo(t, 3) })
+	i.Settles(t, lifecycle.Done, "AllAnswer")
+	if restarted := sameNames(pods, i.pods(t)); !restarted {
+		t.Error("pods were replaced although only the API server was away")
+	}
+}
+
+func (i *instance) scaleTo(t *testing.T, size int32) error {
+	t.Helper()
+	m := &cachev1.Memcached{}
+	if err := api.Get(t.Context(), i.key, m); err != nil {
+		return err
+	}
+	m.Spec.Size = size
+	return api.Update(t.Context(), m)
+}
+
+// sameNames tells whether every pod of before is among after.
+func sameNames(before, after []corev1.Pod) bool {
+	there := map[string]bool{}
+	for _, p := range after {
+		there[p.Name] = true
+	}
+	for _, p := range before {
+		if !there[p.Name] {
+			return false
+		}
+	}
+	return true
+}
+
+// TestANodeIsLost: its servers come back elsewhere, and what is told is true meanwhile.
+func TestANodeIsLost(t *testing.T) {
+	i := ready(t, 3)
+	node := i.pods(t)[0].Spec.NodeName
+	hurt(t, "node", "stop", node)
+	t.Cleanup(func() { hurt(t, "node", "start", node) })
+	i.Settles(t, lifecycle.Waiting, "RollingOut")
+	i.Settles(t, lifecycle.Done, "AllAnswer")
+	for _, p := range i.pods(t) {
+		if p.DeletionTimestamp == nil && p.Spec.NodeName == node {
+			t.Errorf("pod %s is still counted on to the lost node", p.Name)
+		}
+	}
+}
+
+// TestTheCRDIsRemoved: the operator lives on, and serves again when the CRD is back.
+func TestTheCRDIsRemoved(t *testing.T) {
+	const crd = "memcacheds.cache.example.com"
+	restarts := func() string {
+		return must(t, "-n", "governor-system", "get", "pods", "-o", "jsonpath={.items[*].status.containerStatuses[*].restartCount}")
+	}
+	before := restarts()
+	must(t, "delete", "crd", crd, "--timeout=60s")
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	must(t, "wait", "--for=condition=Established", "crd/"+crd, "--timeout=30s")
+	ready(t, 1)
+	if after := restarts(); after != before {
+		t.Errorf("the operator restarted: %q before, %q after", before, after)
+	}
+}
+
+// TestTheNamespaceGoesWhileTheOperatorIsDown: nothing holds it back.
+func TestTheNamespaceGoesWhileTheOperatorIsDown(t *testing.T) {
+	i := ready(t, 1)
+	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
+	t.Cleanup(func() {
+		if err := install(); err != nil {
+			t.Error(err)
+		}
+	})
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.key.Namespace}}
+	if err := api.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace is gone", func(ctx context.Context) error {
+		err := api.Get(ctx, client.ObjectKeyFromObject(ns), ns)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", errNotYet, err)
+	})
+}
+
+// TestUninstall removes the operator but not its CRDs: instances run on, and a new installation takes them over without
+// a restart.
+func TestUninstall(t *testing.T) {
+	i := ready(t, 2)
+	pods := i.pods(t)
+	must(t, "delete", "namespace", "governor-system", "--timeout=60s")
+	if err := i.answer(t, 2); err != nil {
+		t.Error("servers must run on without the operator:", err)
+	}
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 3 })
+	i.Settles(t, lifecycle.Done, "AllAnswer")
+	if !sameNames(pods, i.pods(t)) {
+		t.Error("a new installation restarted servers")
+	}
+}
