@@ -5,5 +5,4 @@ package config
 
 //go:generate go tool -modfile=../tools/go.mod controller-gen object crd:maxDescLen=1000 paths=../api/... output:crd:dir=crd
 //go:generate go tool -modfile=../tools/go.mod controller-gen rbac:roleName=governor paths=../cmd/governor output:rbac:dir=rbac
-//go:generate go tool -modfile=../tools/go.mod controller-gen webhook paths=../cmd/governor output:webhook:dir=webhook
 //go:generate go run ./bundle -out ../dist/install.yaml

@@ -33,12 +33,6 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=governor,verbs=list;watch;patch
 
-// Whose users get advice: one line for each application. It never refuses, and an
-// operator that is away holds nobody up.
-//
-// +kubebuilder:webhookconfiguration:mutating=false,name=governor
-// +kubebuilder:webhook:path=/validate-cache-example-com-v1alpha1-memcached,mutating=false,failurePolicy=ignore,matchPolicy=Equivalent,sideEffects=None,timeoutSeconds=1,groups=cache.example.com,resources=memcacheds,verbs=create;update,versions=v1alpha1,name=memcacheds.cache.example.com,admissionReviewVersions=v1,serviceName=governor-webhook,serviceNamespace=governor-system
-
 // register adds every application to the operator, one line each.
 func register(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -31,7 +30,7 @@ type webhooks struct {
 	port      int
 	secret    string
 	namespace string
-	serving   certs.Serving
+	serving   *certs.Serving
 }
 
 func (w *webhooks) flags(f *pflag.FlagSet) {
@@ -62,7 +61,8 @@ func (w *webhooks) locate() error {
 
 // server serves the certificate that the keeper loads.
 func (w *webhooks) server() webhook.Server {
-	return webhook.NewServer(webhook.Options{Port: w.port, TLSOpts: []func(*tls.Config){w.serving.Configure}})
+	w.serving = certs.NewServing()
+	return w.serving.Server(webhook.Options{Port: w.port})
 }
 
 // keep lets the manager keep the certificate.
@@ -70,7 +70,7 @@ func (w *webhooks) keep(mgr manager.Manager) error {
 	if !w.on {
 		return nil
 	}
-	keeper, err := certs.New(mgr, &w.serving, certs.Options{
+	keeper, err := certs.New(mgr, w.serving, certs.Options{
 		Namespace: w.namespace, Secret: w.secret, Configuration: webhookConfiguration,
 		Names: []string{webhookService + "." + w.namespace + ".svc"},
 	})

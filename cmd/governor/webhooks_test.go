@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
+	"errors"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,21 +19,24 @@ import (
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
-func load(t *testing.T, path string, into any) {
+// manifests reads the Service and the configuration.
+func manifests(t *testing.T) (service corev1.Service, config admissionregistrationv1.ValidatingWebhookConfiguration) {
 	t.Helper()
-	raw, err := os.ReadFile(path)
-	if err == nil {
-		err = yaml.UnmarshalStrict(raw, into)
-	}
+	raw, err := os.ReadFile("../../config/manager/webhook.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
+	first, second, _ := bytes.Cut(raw, []byte("---\n"))
+	if err := errors.Join(yaml.UnmarshalStrict(first, &service), yaml.UnmarshalStrict(second, &config)); err != nil {
+		t.Fatal(err)
+	}
+	return service, config
 }
 
-// kinds are those that the operator runs, by the path of their advice.
-func kinds(t *testing.T) map[string]schema.GroupVersionKind {
+// rules are those of the kinds that the operator runs.
+func rules(t *testing.T) []admissionregistrationv1.RuleWithOperations {
 	t.Helper()
-	byPath := map[string]schema.GroupVersionKind{}
+	var all []admissionregistrationv1.RuleWithOperations
 	for _, add := range apis() {
 		s := runtime.NewScheme()
 		if err := add(s); err != nil {
@@ -38,64 +45,47 @@ func kinds(t *testing.T) map[string]schema.GroupVersionKind {
 		for gvk := range s.AllKnownTypes() {
 			obj, err := s.New(gvk)
 			if _, ok := obj.(lifecycle.Custom); ok && err == nil {
-				byPath[engine.AdvicePath(gvk)] = gvk
+				all = append(all, rule(gvk))
 			}
 		}
 	}
-	return byPath
+	return all
 }
 
-// Every kind has its webhook, at its path, and none can hold a user up.
-func TestWebhooksAreInstalled(t *testing.T) {
-	var config admissionregistrationv1.ValidatingWebhookConfiguration
-	load(t, "../../config/webhook/manifests.yaml", &config)
-	if config.Name != webhookConfiguration {
-		t.Errorf("the configuration is %s, the code looks for %s", config.Name, webhookConfiguration)
-	}
-	waiting := kinds(t)
-	for _, hook := range config.Webhooks {
-		path := *hook.ClientConfig.Service.Path
-		gvk, ok := waiting[path]
-		if !ok {
-			t.Errorf("%s is served for no kind, or twice", path)
-		}
-		delete(waiting, path)
-		if diff := cmp.Diff(harmless(hook, gvk, path), hook); diff != "" {
-			t.Errorf("%s: %s", hook.Name, diff)
-		}
-	}
-	for path, gvk := range waiting {
-		t.Errorf("%s has no webhook: add a marker for %s", gvk, path)
+func rule(gvk schema.GroupVersionKind) admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+		Rule: admissionregistrationv1.Rule{
+			APIGroups: []string{gvk.Group}, APIVersions: []string{gvk.Version},
+			Resources: []string{strings.ToLower(gvk.Kind) + "s"}, Scope: new(admissionregistrationv1.NamespacedScope),
+		},
 	}
 }
 
-// harmless is how the webhook of the kind has to be.
-func harmless(hook admissionregistrationv1.ValidatingWebhook, gvk schema.GroupVersionKind, path string) admissionregistrationv1.ValidatingWebhook {
-	resources := hook.Rules[0].Resources // their plural is known to the CRD only
-	return admissionregistrationv1.ValidatingWebhook{
-		Name: resources[0] + "." + gvk.Group,
+// Every kind is advised on, the Service leads there, and nobody can be held up. The
+// name of the webhook is forever: see docs/adr/0007-one-webhook-that-always-allows.md.
+func TestTheWebhookIsInstalled(t *testing.T) {
+	service, config := manifests(t)
+	want := []admissionregistrationv1.ValidatingWebhook{{
+		Name: "advice.governor.dev",
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
-			Namespace: "governor-system", Name: webhookService, Path: &path,
+			Namespace: service.Namespace, Name: webhookService, Path: new(engine.AdvicePath), Port: &service.Spec.Ports[0].Port,
 		}},
-		Rules: []admissionregistrationv1.RuleWithOperations{{
-			Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-			Rule: admissionregistrationv1.Rule{
-				APIGroups: []string{gvk.Group}, APIVersions: []string{gvk.Version}, Resources: resources[:1],
-			},
-		}},
+		Rules:                   rules(t),
 		FailurePolicy:           new(admissionregistrationv1.Ignore),
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds:          new(int32(1)),
 		AdmissionReviewVersions: []string{"v1"},
+	}}
+	byGroup := cmpopts.SortSlices(func(a, b admissionregistrationv1.RuleWithOperations) bool {
+		return a.APIGroups[0]+a.Resources[0] < b.APIGroups[0]+b.Resources[0]
+	})
+	if diff := cmp.Diff(want, config.Webhooks, byGroup); diff != "" {
+		t.Error(diff)
 	}
-}
-
-func TestTheServiceLeadsToTheWebhooks(t *testing.T) {
-	var service corev1.Service
-	load(t, "../../config/manager/webhook.yaml", &service)
-	if service.Name != webhookService || service.Spec.Ports[0].Port != 443 {
-		t.Errorf("the service is %s:%d, API servers call %s:443", service.Name, service.Spec.Ports[0].Port, webhookService)
+	if config.Name != webhookConfiguration || service.Name != webhookService {
+		t.Errorf("the code looks for %s and %s, not for %s and %s", webhookConfiguration, webhookService, config.Name, service.Name)
 	}
 }
 

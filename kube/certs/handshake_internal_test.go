@@ -45,7 +45,7 @@ type cluster struct {
 	secret   Data
 	bundle   []byte   // in the configuration
 	seen     [][]byte // what each API server has seen of it
-	replicas []Serving
+	replicas []*Serving
 }
 
 // tick is one look of the leader.
@@ -61,8 +61,8 @@ func (c *cluster) tick(now time.Time) Verdict {
 func (c *cluster) everyoneCalls(now time.Time) {
 	c.t.Helper()
 	for server, bundle := range c.seen {
-		for i := range c.replicas {
-			if err := handshake(&c.replicas[i], bundle, now); err != nil {
+		for i, replica := range c.replicas {
+			if err := handshake(replica, bundle, now); err != nil {
 				c.t.Fatalf("%v: API server %d calls replica %d: %v", now, server, i, err)
 			}
 		}
@@ -72,7 +72,7 @@ func (c *cluster) everyoneCalls(now time.Time) {
 // Over three years, with a replica and an API server that learn of everything at
 // the last moment, every call succeeds.
 func TestNoHandshakeFailsThroughRotations(t *testing.T) {
-	c := &cluster{t: t, seen: make([][]byte, 2), replicas: make([]Serving, 2)}
+	c := &cluster{t: t, seen: make([][]byte, 2), replicas: []*Serving{NewServing(), NewServing()}}
 	c.tick(noon)
 	c.learn(0, 1)
 	did := map[Action]int{}
@@ -105,9 +105,9 @@ func (c *cluster) learn(numbers ...int) {
 }
 
 func TestServing(t *testing.T) {
-	var s Serving
+	s := NewServing()
 	data := made(t, noon)
-	if s.Loaded() || handshake(&s, data[authoritiesKey], noon) == nil {
+	if s.Loaded() || handshake(s, data[authoritiesKey], noon) == nil {
 		t.Error("without a certificate a call fails, at once")
 	}
 	if err := s.Load(data); err != nil || !s.Loaded() {
@@ -116,10 +116,10 @@ func TestServing(t *testing.T) {
 	if err := s.Load(with(data, privateKey, nil)); err == nil {
 		t.Error("garbage must be told")
 	}
-	if err := handshake(&s, data[authoritiesKey], noon); err != nil {
+	if err := handshake(s, data[authoritiesKey], noon); err != nil {
 		t.Errorf("garbage must not replace what works: %v", err)
 	}
-	if handshake(&s, data[authoritiesKey], noon.AddDate(0, 0, 91)) == nil {
+	if handshake(s, data[authoritiesKey], noon.AddDate(0, 0, 91)) == nil {
 		t.Error("an expired certificate must be refused, or this test proves nothing")
 	}
 }

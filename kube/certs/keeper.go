@@ -68,7 +68,8 @@ func New(mgr manager.Manager, serving *Serving, o Options) (*Keeper, error) {
 		herald:  newHerald(mgr.GetLogger().WithName("webhook-certificate")),
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
 		changed: make(chan struct{}, 1), began: o.Clock.Now(),
-		secret: view{kind: &corev1.Secret{}}, config: view{kind: &configuration{}},
+		secret: view{kind: &corev1.Secret{}, matter: watchingSecret},
+		config: view{kind: &configuration{}, matter: watchingConfiguration},
 	}
 	var err error
 	k.cache, err = newCache(mgr, o, k.watchFailed)

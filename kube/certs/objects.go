@@ -56,9 +56,6 @@ func (k *Keeper) look(ctx context.Context) (*corev1.Secret, *configuration, erro
 	if !found {
 		config = nil
 	}
-	if k.config.ready() {
-		k.herald.tell("watch", nil)
-	}
 	return secret, config, err
 }
 

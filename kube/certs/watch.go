@@ -2,6 +2,7 @@ package certs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ import (
 // view is one object as a watch shows it.
 type view struct {
 	kind   client.Object
+	matter string          // of what is told about it
 	synced <-chan struct{} // closed once the watch has shown what there is
 }
 
@@ -53,10 +55,24 @@ func named(name string) fields.Selector { return fields.OneTermEqualSelector("me
 // watchFailed says once what rights are missing; the rest passes by itself.
 func (k *Keeper) watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	if apierrors.IsForbidden(err) {
-		k.herald.tell("watch", fmt.Errorf("the operator lacks rights: %w", err))
+		k.herald.tell(matterOf(err), err)
 		return
 	}
 	toolscache.DefaultWatchErrorHandler(ctx, r, err)
+}
+
+// The matters of lacking rights, as the API server names the kinds.
+const (
+	watchingSecret        = "watching secrets"
+	watchingConfiguration = "watching validatingwebhookconfigurations"
+)
+
+func matterOf(err error) string {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) && status.Status().Details != nil {
+		return "watching " + status.Status().Details.Kind
+	}
+	return "watching"
 }
 
 // watch begins to see both objects. While the API server is away it tries again.
@@ -112,6 +128,7 @@ func (k *Keeper) find(ctx context.Context, v view, key client.ObjectKey, into cl
 	if !v.ready() {
 		return false, nil
 	}
+	k.herald.tell(v.matter, nil)
 	err := k.cache.Get(ctx, key, into)
 	return err == nil, client.IgnoreNotFound(err)
 }

@@ -5,23 +5,45 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
-	"strings"
+	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// AdvicePath is where advice about objects of the kind is served, as config/webhook
-// has it.
-func AdvicePath(gvk schema.GroupVersionKind) string {
-	return "/validate-" + strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
+// AdvicePath is where advice is served, as config/manager/webhook.yaml has it. It is
+// one for all kinds: a webhook of its own for each could not be dropped again by
+// the install of a later release, for the caBundle in it would belong to somebody
+// else.
+const AdvicePath = "/advise"
+
+// advice hands each question to those who know the kind.
+type advice struct {
+	kinds sync.Map // of admission.Handler by schema.GroupVersionKind
+}
+
+// newAdvice serves advice on the manager's webhook server.
+func newAdvice(mgr manager.Manager) *advice {
+	a := &advice{}
+	mgr.GetWebhookServer().Register(AdvicePath, &webhook.Admission{Handler: a})
+	return a
+}
+
+// Handle implements admission.Handler.
+func (a *advice) Handle(ctx context.Context, req admission.Request) admission.Response {
+	handler, ok := a.kinds.Load(schema.GroupVersionKind(req.Kind))
+	if !ok {
+		return admission.Allowed("")
+	}
+	return handler.(admission.Handler).Handle(ctx, req)
 }
 
 // advisory answers the API server's question about one object with warnings for
@@ -38,15 +60,14 @@ type advisory[T lifecycle.Custom, W any] struct {
 
 // advise serves the application's advice, if the operator has a webhook.
 func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
-	if !op.options.Webhooks {
+	if op.advice == nil {
 		return nil
 	}
 	gvk, err := apiutil.GVKForObject(app.blank(), op.mgr.GetScheme())
 	if err != nil {
 		return fmt.Errorf("cannot advise on %s: %w", app.Name, err)
 	}
-	hook := &webhook.Admission{Handler: newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme())}
-	op.mgr.GetWebhookServer().Register(AdvicePath(gvk), hook)
+	op.advice.kinds.Store(gvk, newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme()))
 	return nil
 }
 

@@ -113,9 +113,16 @@ func fakeScheme() *runtime.Scheme {
 	return s
 }
 
-func TestAdvicePath(t *testing.T) {
-	if got := AdvicePath(fakeKind); got != "/validate-fakes-example-com-v1-fake" {
-		t.Errorf("got %s", got)
+func TestEachKindIsAskedItsOwn(t *testing.T) {
+	a := &advice{}
+	a.kinds.Store(fakeKind, newAdvisory(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme()))
+	req := asked(t, nil, generation(1))
+	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 0 {
+		t.Errorf("nobody knows a kind without a name, got %v", answer)
+	}
+	req.Kind = metav1.GroupVersionKind(fakeKind)
+	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 1 {
+		t.Errorf("its own planner knows it, got %v", answer)
 	}
 }
 

@@ -59,6 +59,7 @@ type Operator struct {
 	options Options
 	budget  *budget
 	kinds   *kinds
+	advice  *advice // nil without webhooks
 }
 
 // New returns an operator without applications. The manager's scheme must know
@@ -74,7 +75,11 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if err := mgr.Add(kinds); err != nil {
 		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
 	}
-	return &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}, nil
+	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}
+	if o.Webhooks {
+		op.advice = newAdvice(mgr)
+	}
+	return op, nil
 }
 
 // App is one application: a kind, its judgement and its contact with the world.
