@@ -31,9 +31,7 @@ func withVersion(version string) func(*cachev1.Memcached) {
 	return func(m *cachev1.Memcached) { m.Spec.Version = version }
 }
 
-func withPort(port int32) func(*cachev1.Memcached) {
-	return func(m *cachev1.Memcached) { m.Spec.ContainerPort = port }
-}
+func withPort(m *cachev1.Memcached) { m.Spec.ContainerPort = 1 }
 
 func withMemory(memory string) func(*cachev1.Memcached) {
 	return func(m *cachev1.Memcached) { m.Spec.Memory = new(resource.MustParse(memory)) }
@@ -65,7 +63,7 @@ func TestAdvise(t *testing.T) {
 		"StillOne":     {"but it was said before", edited(1), edited(1, paused), nil},
 		"None":         {"nobody can use it", nil, edited(0), []string{none, "1 or more"}},
 		"ToNone":       {"and what was in it goes", edited(3), edited(0), []string{none, "held is lost"}},
-		"StillNone":    {"that was said before", edited(0), edited(0, withPort(1)), nil},
+		"StillNone":    {"that was said before", edited(0), edited(0, withPort), nil},
 		"NoTag":        {"the registry's default moves", nil, edited(2, withImage("registry.example.com:5000/memcached")), []string{loose}},
 		"Latest":       {"so does latest", nil, edited(2, withImage("memcached:latest")), []string{loose, "digest"}},
 		"Tag":          {"a release stays", nil, edited(2, withImage(pinned)), nil},
@@ -75,17 +73,17 @@ func TestAdvise(t *testing.T) {
 		"LooseImage":   {"two advices for two surprises", edited(3), edited(3, withImage("memcached")), []string{loose, replaced}},
 		"Version":      {"pods are replaced", edited(3), edited(3, withVersion("1.6.38")), []string{replaced, "of spec.version replaces"}},
 		"SameVersion":  {"the default by its name is no change", edited(3), edited(3, withVersion("1.6.18")), nil},
-		"Port":         {"pods are replaced", edited(3), edited(3, withPort(1)), []string{replaced, "spec.containerPort"}},
+		"Port":         {"pods are replaced", edited(3), edited(3, withPort), []string{replaced, "spec.containerPort"}},
 		"Memory":       {"pods are replaced", edited(3), edited(3, withMemory("1Gi")), []string{replaced, "spec.memory"}},
 		"SameMemory":   {"the default by its value is no change", edited(3), edited(3, withMemory("128Mi")), nil},
 		"Resources":    {"pods are replaced", edited(3), edited(3, withCPU("1")), []string{replaced, "spec.resources"}},
 		"Pod":          {"pods are replaced", edited(3), edited(3, withZone("a")), []string{replaced, "spec.pod"}},
-		"Several":      {"all reasons are named", edited(3), edited(3, withPort(1), withMemory("1Gi")), []string{"of spec.containerPort, spec.memory replaces"}},
-		"Everything":   {"even the longest advice is short enough", edited(500), edited(500, withImage(pinned), withVersion("1.6.38"), withPort(1), withMemory("1Gi"), withCPU("1"), withZone("a"), paused), []string{replaced}},
+		"Several":      {"all reasons are named", edited(3), edited(3, withPort, withMemory("1Gi")), []string{"of spec.containerPort, spec.memory replaces"}},
+		"Everything":   {"even the longest advice is short enough", edited(500), edited(500, withImage(pinned), withVersion("1.6.38"), withPort, withMemory("1Gi"), withCPU("1"), withZone("a"), paused), []string{replaced}},
 		"Grow":         {"the others stay as they are", edited(3), edited(4), nil},
-		"GrowAndPort":  {"those that were there are replaced", edited(3), edited(4, withPort(1)), []string{"(3)"}},
-		"FromNone":     {"nothing was there to be emptied", edited(0), edited(3, withPort(1)), nil},
-		"WhilePaused":  {"nothing happens before it is resumed", edited(3), edited(3, withPort(1), paused), []string{"once spec.paused is false"}},
+		"GrowAndPort":  {"those that were there are replaced", edited(3), edited(4, withPort), []string{"(3)"}},
+		"FromNone":     {"nothing was there to be emptied", edited(0), edited(3, withPort), nil},
+		"WhilePaused":  {"nothing happens before it is resumed", edited(3), edited(3, withPort, paused), []string{"once spec.paused is false"}},
 		"OnlyPaused":   {"pausing replaces nothing", edited(3), edited(3, paused), nil},
 		"KeepsDefault": {"the image chosen at creation stays", edited(3, chosen), edited(3, chosen), nil},
 	}
