@@ -3,6 +3,6 @@
 // from all of them; go generate ./config renews them.
 package config
 
-//go:generate go tool -modfile=../tools/go.mod controller-gen object crd:maxDescLen=1000 paths=../api/... output:crd:dir=crd
-//go:generate go tool -modfile=../tools/go.mod controller-gen rbac:roleName=governor paths=../cmd/governor output:rbac:dir=rbac
+//go:generate go tool -modfile=../tools/gen/go.mod controller-gen object crd:maxDescLen=1000 paths=../api/... output:crd:dir=crd
+//go:generate go tool -modfile=../tools/gen/go.mod controller-gen rbac:roleName=governor paths=../cmd/governor output:rbac:dir=rbac
 //go:generate go run ./bundle -out ../dist/install.yaml

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -44,7 +45,7 @@ func run() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
-			mgr, err := o.manager()
+			mgr, err := o.manager(cmd.Context())
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ func (o *options) level() zapcore.Level {
 }
 
 // manager returns the operator with all its applications, not yet started.
-func (o *options) manager() (manager.Manager, error) {
+func (o *options) manager(ctx context.Context) (manager.Manager, error) {
 	if o.leaseSeconds < 3 {
 		return nil, fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
 	}
@@ -90,6 +91,9 @@ func (o *options) manager() (manager.Manager, error) {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return nil, fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
+	}
+	if err := awaitAPI(ctx, cfg); err != nil {
+		return nil, err
 	}
 	mgr, err := ctrl.NewManager(unthrottled(cfg), o.managerOptions(scheme))
 	if err != nil {

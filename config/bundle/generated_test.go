@@ -53,7 +53,7 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 
 func generate(t *testing.T, args string) {
 	t.Helper()
-	command := append([]string{"tool", "-modfile=../../tools/go.mod", "controller-gen"}, strings.Fields(args)...)
+	command := append([]string{"tool", "-modfile=../../tools/gen/go.mod", "controller-gen"}, strings.Fields(args)...)
 	out, err := exec.CommandContext(t.Context(), "go", command...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -171,7 +171,7 @@ func (j *job) end() {
 func (j *job) release() {
 	for _, f := range []*os.File{j.log, j.held} {
 		if f != nil {
-			f.Close() // twice does no harm
+			_ = f.Close() // twice does no harm
 		}
 	}
 }
@@ -212,7 +212,7 @@ func lock(ctx context.Context, path string, busy func()) (*os.File, error) {
 			return f, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
+			_ = f.Close()
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		if first {
@@ -220,7 +220,7 @@ func lock(ctx context.Context, path string, busy func()) (*os.File, error) {
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
+			_ = f.Close()
 			return nil, ctx.Err()
 		case <-time.After(200 * time.Millisecond):
 		}

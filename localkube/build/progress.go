@@ -131,7 +131,7 @@ func (p *progress) draw() {
 	}
 	lines := p.table(width)
 	p.drawn = len(lines)
-	io.WriteString(p.out, up+"\r\x1b[J"+strings.Join(lines, "\n")+"\n")
+	fmt.Fprint(p.out, up+"\r\x1b[J"+strings.Join(lines, "\n")+"\n")
 }
 
 // table is what a terminal shows.

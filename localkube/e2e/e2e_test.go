@@ -105,7 +105,7 @@ func command(cmd *exec.Cmd) (string, error) {
 }
 
 // eventually waits until what holds, and tells how long that took.
-func eventually(t *testing.T, deadline time.Duration, what string, holds func() error) time.Duration {
+func eventually(t *testing.T, deadline time.Duration, what string, holds func() error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
@@ -116,7 +116,7 @@ func eventually(t *testing.T, deadline time.Duration, what string, holds func() 
 		err := holds()
 		if err == nil {
 			t.Logf("%s: after %.1f s", what, time.Since(start).Seconds())
-			return time.Since(start)
+			return
 		}
 		select {
 		case <-ctx.Done():
@@ -133,9 +133,9 @@ func (u user) field(t *testing.T, object, path string, args ...string) string {
 }
 
 // is waits for a field's value.
-func (u user) is(t *testing.T, deadline time.Duration, object, path, want string) time.Duration {
+func (u user) is(t *testing.T, deadline time.Duration, object, path, want string) {
 	t.Helper()
-	return eventually(t, deadline, fmt.Sprintf("%s %s is %q", object, path, want), func() error {
+	eventually(t, deadline, fmt.Sprintf("%s %s is %q", object, path, want), func() error {
 		got, err := u.tryKubectl("get", object, "-o", "jsonpath="+path)
 		if err == nil && got != want {
 			err = fmt.Errorf("it is %q", got)

@@ -37,7 +37,7 @@ func testWebhook(t *testing.T, u user) {
 		if err != nil && strings.Contains(err.Error(), "the webhook says no") {
 			return nil
 		}
-		return fmt.Errorf("got: %v", err)
+		return fmt.Errorf("got: %w", err)
 	})
 	u.kubectl(t, "delete", "validatingwebhookconfiguration/localkube-test", "deployment/webhook")
 }

@@ -130,7 +130,7 @@ const keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
 
 func (r *aptRoot) places(ctx context.Context) ([]string, error) {
 	if _, err := os.Stat(keyring); err != nil {
-		return nil, fmt.Errorf("Debian's signing keys are needed to check its packages: %w; install debian-archive-keyring", err)
+		return nil, fmt.Errorf("the signing keys of Debian are needed to check its packages: %w; install debian-archive-keyring", err)
 	}
 	out, err := run(ctx, nil, "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
 	if err != nil {

@@ -30,11 +30,13 @@ func newTree(dir string, merged bool) (*tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	os.Remove(spool.Name()) // gone when closed, however this process ends
+	_ = os.Remove(spool.Name()) // gone when closed, however this process ends
 	t := &tree{entries: map[string]*entry{}, spool: spool, merged: merged}
 	if merged {
 		for _, d := range mergedFolders {
-			t.folder("usr/"+d, 0o755, 0, 0)
+			if err := t.folder("usr/"+d, 0o755, 0, 0); err != nil {
+				return nil, err
+			}
 			t.entries[d] = &entry{header: tar.Header{Typeflag: tar.TypeSymlink, Linkname: "usr/" + d, Mode: 0o777}}
 		}
 	}
@@ -43,7 +45,7 @@ func newTree(dir string, merged bool) (*tree, error) {
 
 var mergedFolders = []string{"bin", "lib", "lib64", "sbin"}
 
-func (t *tree) close() { t.spool.Close() }
+func (t *tree) close() { _ = t.spool.Close() }
 
 // place is a path's key: relative, and where it really is if /usr is merged.
 func (t *tree) place(p string) (at string, moved bool) {

@@ -35,7 +35,7 @@ func (p Plan) Link(n int) string { return fmt.Sprintf("lk%dn%d", int(p), n) }
 func (p Plan) mac() net.HardwareAddr { return net.HardwareAddr{0x02, 0x20, 0, 0, byte(p), 1} }
 
 // Nodes is the network of the nodes, with the machine itself as .1.
-func (p Plan) Nodes() netip.Prefix { return prefix(24, 10, 220, byte(p), 0) }
+func (p Plan) Nodes() netip.Prefix { return prefix(24, 220, byte(p)) }
 
 // Gateway is the address of the machine in the nodes' network; the API server listens on it.
 func (p Plan) Gateway() netip.Addr { return netip.AddrFrom4([4]byte{10, 220, byte(p), 1}) }
@@ -44,13 +44,13 @@ func (p Plan) Gateway() netip.Addr { return netip.AddrFrom4([4]byte{10, 220, byt
 func (p Plan) Node(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 220, byte(p), byte(10 + n)}) }
 
 // AllPods is the network of the pods of all nodes.
-func (p Plan) AllPods() netip.Prefix { return prefix(16, 10, 224+byte(p), 0, 0) }
+func (p Plan) AllPods() netip.Prefix { return prefix(16, 224+byte(p), 0) }
 
 // Pods is the network of the pods of node n.
-func (p Plan) Pods(n int) netip.Prefix { return prefix(24, 10, 224+byte(p), byte(n), 0) }
+func (p Plan) Pods(n int) netip.Prefix { return prefix(24, 224+byte(p), byte(n)) }
 
 // Services is the network of the cluster IPs.
-func (p Plan) Services() netip.Prefix { return prefix(16, 10, 240+byte(p), 0, 0) }
+func (p Plan) Services() netip.Prefix { return prefix(16, 240+byte(p), 0) }
 
 // Service is the n-th cluster IP.
 func (p Plan) Service(n int) netip.Addr {
@@ -60,8 +60,9 @@ func (p Plan) Service(n int) netip.Addr {
 // Loopback is an address that only this machine reaches, different for each cluster, so that ports never collide.
 func (p Plan) Loopback() netip.Addr { return netip.AddrFrom4([4]byte{127, 220, byte(p), 1}) }
 
-func prefix(bits int, a, b, c, d byte) netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{a, b, c, d}), bits)
+// prefix is a network within 10/8.
+func prefix(bits int, b, c byte) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, b, c, 0}), bits)
 }
 
 // FreePlan is the first plan that no other cluster has taken and whose networks this machine does not know yet.

@@ -55,8 +55,8 @@ func TestConfigIsWrittenOnceAndValid(t *testing.T) {
 		}
 		written[file] = info
 		data, _ := os.ReadFile(filepath.Join(n.Dir, file))
-		var any map[string]any
-		if err := yaml.Unmarshal(data, &any); err != nil && !strings.HasSuffix(file, ".toml") {
+		var content map[string]any
+		if err := yaml.Unmarshal(data, &content); err != nil && !strings.HasSuffix(file, ".toml") {
 			t.Errorf("%s: %v", file, err)
 		}
 		if strings.Contains(string(data), "<no value>") {

@@ -196,7 +196,7 @@ func (c *cluster) expectGone(volume string) {
 	eventually(c.T, func() error {
 		_, err := c.client.CoreV1().PersistentVolumes().Get(c.Context(), volume, metav1.GetOptions{})
 		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("volume %s is still there: %v", volume, err)
+			return fmt.Errorf("volume %s is still there: %w", volume, err)
 		}
 		return nil
 	})

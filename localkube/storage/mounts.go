@@ -71,8 +71,8 @@ func resolve(path string) string {
 	if absolute, err := filepath.Abs(path); err == nil {
 		path = absolute
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
 	}
 	// What does not exist yet has no symbolic link at its end.
 	if parent, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,7 +43,7 @@ func run(m *testing.M) int {
 		fmt.Println("skipped: `make test-e2e` makes a cluster for these tests; they hurt the one they get")
 		return 0
 	}
-	ctrl.SetLogger(ctrl.Log)
+	ctrl.SetLogger(logr.Discard())
 	if err := prepare(); err != nil {
 		fmt.Println(err)
 		return 1
