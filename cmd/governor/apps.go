@@ -30,6 +30,8 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=governor-system
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=governor,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=governor-system
 
 // register adds every application to the operator, one line each.

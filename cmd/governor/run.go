@@ -29,6 +29,7 @@ type options struct {
 	budget       int
 	leaseSeconds int
 	debug        bool
+	webhooks     webhooks
 }
 
 func run() *cobra.Command {
@@ -65,6 +66,7 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.StringVar(&o.healthAddr, "health-address", ":8081", "where to serve /healthz and /readyz; 0 for nowhere")
 	f.IntVar(&o.budget, "disruption-budget", engine.DefaultBudget, "objects of the whole fleet that may be under a disruptive step at once")
 	f.BoolVar(&o.debug, "debug", false, "log more")
+	o.webhooks.flags(f)
 }
 
 func (o *options) level() zapcore.Level {
@@ -78,6 +80,9 @@ func (o *options) level() zapcore.Level {
 func (o *options) manager(ctx context.Context) (manager.Manager, error) {
 	if o.leaseSeconds < 3 {
 		return nil, fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
+	}
+	if err := o.webhooks.locate(); err != nil {
+		return nil, err
 	}
 	scheme, err := newScheme()
 	if err != nil {
@@ -94,14 +99,24 @@ func (o *options) manager(ctx context.Context) (manager.Manager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the operator: %w", err)
 	}
+	return mgr, o.outfit(mgr)
+}
+
+// outfit gives the manager all that it runs.
+func (o *options) outfit(mgr manager.Manager) error {
 	if err := probes(mgr); err != nil {
-		return nil, err
+		return err
 	}
-	op, err := engine.New(mgr, engine.Options{Namespaces: o.namespaces, Budget: o.budget, Version: version})
+	if err := o.webhooks.keep(mgr); err != nil {
+		return err
+	}
+	op, err := engine.New(mgr, engine.Options{
+		Namespaces: o.namespaces, Budget: o.budget, Version: version, Webhooks: o.webhooks.on,
+	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return mgr, register(op)
+	return register(op)
 }
 
 // unthrottled leaves pacing to the API server, which knows its load and is fair.
@@ -126,6 +141,7 @@ func (o *options) managerOptions(scheme *runtime.Scheme) manager.Options {
 		RetryPeriod:                   &retry,
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddr},
 		HealthProbeBindAddress:        o.healthAddr,
+		WebhookServer:                 o.webhooks.server(),
 	}
 }
 

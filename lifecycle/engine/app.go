@@ -42,6 +42,10 @@ type Options struct {
 	// Version of the operator, for the history.
 	Version string
 
+	// Webhooks serves every application's advice, see lifecycle.Adviser, on the
+	// manager's webhook server.
+	Webhooks bool
+
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 }
@@ -55,6 +59,7 @@ type Operator struct {
 	options Options
 	budget  *budget
 	kinds   *kinds
+	advice  *advice // nil without webhooks
 }
 
 // New returns an operator without applications. The manager's scheme must know
@@ -70,7 +75,11 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if err := mgr.Add(kinds); err != nil {
 		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
 	}
-	return &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}, nil
+	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}
+	if o.Webhooks {
+		op.advice = newAdvice(mgr)
+	}
+	return op, nil
 }
 
 // App is one application: a kind, its judgement and its contact with the world.
@@ -114,7 +123,7 @@ func Register[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
 	if err := op.mgr.Add(s); err != nil {
 		return fmt.Errorf("cannot register the application %s: %w", app.Name, err)
 	}
-	return nil
+	return advise(op, app)
 }
 
 // blank returns a new object of the application's kind.

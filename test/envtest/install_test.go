@@ -33,6 +33,7 @@ func install(t *testing.T) {
 		}
 		must(t, err)
 		if len(u.Object) > 0 {
+			callsTo(nowhere, u)
 			must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl"), client.ForceOwnership))
 		}
 	}

@@ -85,6 +85,7 @@ func prepare() error {
 
 // operator is a running operator whose writes are counted.
 type operator struct {
+	mgr    ctrl.Manager
 	stop   func()
 	writes *atomic.Int64
 	lists  *ring.Lists
@@ -139,6 +140,7 @@ func startOperator(t *testing.T, namespace string, tune ...func(*ctrl.Options, *
 	}
 	mgr, err := ctrl.NewManager(cfg, options)
 	must(t, err)
+	op.mgr = mgr
 	e, err := engine.New(mgr, engineOptions)
 	must(t, err)
 	must(t, engine.Register(e, engine.App[*cachev1.Memcached, memcached.World]{

@@ -1,0 +1,104 @@
+package memcached
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+)
+
+// Advise says what a user may not expect of a declaration that is legal.
+func (Planner) Advise(old, want *cachev1.Memcached) []string {
+	var said []string
+	for _, advice := range []func(old, want *cachev1.Memcached) string{
+		noServer, loneServer, looseImage, everyServerReplaced,
+	} {
+		if s := advice(old, want); s != "" {
+			said = append(said, s)
+		}
+	}
+	return said
+}
+
+func resized(old, want *cachev1.Memcached) bool { return old == nil || old.Spec.Size != want.Spec.Size }
+
+func noServer(old, want *cachev1.Memcached) string {
+	if want.Spec.Size != 0 || !resized(old, want) {
+		return ""
+	}
+	lost := ""
+	if old != nil {
+		lost = " What the servers held is lost."
+	}
+	return "spec.size is 0: no server runs and clients find no address." + lost + " Set spec.size to 1 or more to have a cache."
+}
+
+func loneServer(old, want *cachev1.Memcached) string {
+	if want.Spec.Size != 1 || !resized(old, want) {
+		return ""
+	}
+	return "spec.size is 1: when this one server or its node goes, the cache is empty and what is behind it takes the " +
+		"whole load. Set spec.size to 2 or more to lose only a part."
+}
+
+func looseImage(old, want *cachev1.Memcached) string {
+	image := want.Spec.Image
+	if image == "" || pinned(image) || old != nil && old.Spec.Image == image {
+		return ""
+	}
+	return "spec.image has no fixed tag, so servers started at different times may run different versions. " +
+		"Name a tag other than latest, or a digest, or set spec.version instead."
+}
+
+// pinned reports whether the image has a digest, or a tag that is not meant to
+// move. A colon before the last slash belongs to the registry's port.
+func pinned(image string) bool {
+	if strings.Contains(image, "@") {
+		return true
+	}
+	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	return found && tag != "latest"
+}
+
+// everyServerReplaced compares what would be rendered: only that decides whether
+// Kubernetes replaces the pods.
+func everyServerReplaced(old, want *cachev1.Memcached) string {
+	if old == nil || old.Spec.Size == 0 || want.Spec.Size == 0 {
+		return ""
+	}
+	if equality.Semantic.DeepEqual(template(old), template(want)) {
+		return ""
+	}
+	when := ""
+	if want.Spec.Paused {
+		when = ", once spec.paused is false,"
+	}
+	return fmt.Sprintf("A change of %s%s replaces all servers (%d), and new ones start empty. "+
+		"Expect misses until they are warm again: choose a quiet time.",
+		strings.Join(replacing(old, want), ", "), when, old.Spec.Size)
+}
+
+// replacing names the changed fields that are part of the pods.
+func replacing(old, want *cachev1.Memcached) []string {
+	was, is := old.Spec, want.Spec
+	memoryWas, memoryIs := memoryLimit(old), memoryLimit(want)
+	var fields []string
+	for _, f := range []struct {
+		name    string
+		changed bool
+	}{
+		{"spec.image", was.Image != is.Image},
+		{"spec.version", was.Version != is.Version},
+		{"spec.containerPort", was.ContainerPort != is.ContainerPort},
+		{"spec.memory", memoryWas.Cmp(memoryIs) != 0},
+		{"spec.resources", !equality.Semantic.DeepEqual(was.Resources, is.Resources)},
+		{"spec.pod", !equality.Semantic.DeepEqual(was.Pod, is.Pod)},
+	} {
+		if f.changed {
+			fields = append(fields, f.name)
+		}
+	}
+	return fields
+}

@@ -1,0 +1,17 @@
+package lifecycle
+
+// Adviser is what a [Planner] may be besides: someone who speaks up when a user
+// declares something that is legal and yet may surprise.
+//
+// Advice is shown at kubectl apply, also with --dry-run=server, and refuses
+// nothing: what must not be is the business of the CRD's validation. As all of a
+// planner it is pure.
+type Adviser[T Custom] interface {
+	// Advise returns short warnings about declaring want. With old, the object as
+	// it was, it speaks of what the change does and of what became true by it, not
+	// of what was true before; on creation old is nil.
+	//
+	// Each warning is a sentence or two without line breaks, at most 256 characters
+	// in all, as API servers may cut the rest: the state, the reason, the next step.
+	Advise(old, want T) []string
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// AdvicePath is where advice is served, as config/manager/webhook.yaml has it. It is
+// one for all kinds: a webhook of its own for each could not be dropped again by
+// the install of a later release, for the caBundle in it would belong to somebody
+// else.
+const AdvicePath = "/advise"
+
+// advice hands each question to those who know the kind.
+type advice struct {
+	kinds sync.Map // of admission.Handler by schema.GroupVersionKind
+}
+
+// newAdvice serves advice on the manager's webhook server.
+func newAdvice(mgr manager.Manager) *advice {
+	a := &advice{}
+	mgr.GetWebhookServer().Register(AdvicePath, &webhook.Admission{Handler: a})
+	return a
+}
+
+// Handle implements admission.Handler.
+func (a *advice) Handle(ctx context.Context, req admission.Request) admission.Response {
+	handler, ok := a.kinds.Load(schema.GroupVersionKind(req.Kind))
+	if !ok {
+		return admission.Allowed("")
+	}
+	return handler.(admission.Handler).Handle(ctx, req)
+}
+
+// advisory answers the API server's question about one object with warnings for
+// the user. Every replica serves it. It always allows: a user must be able to
+// change objects also when the operator has a bug, so whatever goes wrong here is
+// logged and silent.
+type advisory[T lifecycle.Custom, W any] struct {
+	app        App[T, W]
+	namespaces []string
+	decoder    admission.Decoder
+	// voices speak one after the other. A preview of the steps will be another.
+	voices []func(old, want T) []string
+}
+
+// advise serves the application's advice, if the operator has a webhook.
+func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
+	if op.advice == nil {
+		return nil
+	}
+	gvk, err := apiutil.GVKForObject(app.blank(), op.mgr.GetScheme())
+	if err != nil {
+		return fmt.Errorf("cannot advise on %s: %w", app.Name, err)
+	}
+	op.advice.kinds.Store(gvk, newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme()))
+	return nil
+}
+
+func newAdvisory[T lifecycle.Custom, W any](app App[T, W], namespaces []string, scheme *runtime.Scheme) *advisory[T, W] {
+	a := &advisory[T, W]{app: app, namespaces: namespaces, decoder: admission.NewDecoder(scheme)}
+	if adviser, ok := app.Planner.(lifecycle.Adviser[T]); ok {
+		a.voices = append(a.voices, adviser.Advise)
+	}
+	return a
+}
+
+// Handle implements admission.Handler.
+func (a *advisory[T, W]) Handle(ctx context.Context, req admission.Request) (answer admission.Response) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			panics.WithLabelValues(a.app.Name).Inc()
+			logf.FromContext(ctx).Error(fmt.Errorf("%v", thrown), "panic while advising", "stack", string(debug.Stack()))
+			answer = admission.Allowed("")
+		}
+	}()
+	warnings, err := a.warnings(req)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "no advice about an object that cannot be read")
+	}
+	return admission.Allowed("").WithWarnings(warnings...)
+}
+
+func (a *advisory[T, W]) warnings(req admission.Request) ([]string, error) {
+	if !a.concerned(req) {
+		return nil, nil
+	}
+	want, err := a.decode(req.Object)
+	if err != nil || leaving(want) {
+		return nil, err
+	}
+	old, err := a.decode(req.OldObject)
+	if err != nil || sameWish(req.Operation, old, want) {
+		return nil, err
+	}
+	var said []string
+	for _, voice := range a.voices {
+		said = append(said, voice(old, want)...)
+	}
+	return said, nil
+}
+
+// concerned reports whether this operator will act on the object.
+func (a *advisory[T, W]) concerned(req admission.Request) bool {
+	return len(a.namespaces) == 0 || slices.Contains(a.namespaces, req.Namespace)
+}
+
+// decode returns nil where there is no object: what was there before a creation.
+func (a *advisory[T, W]) decode(raw runtime.RawExtension) (obj T, err error) {
+	if len(raw.Raw) == 0 {
+		return obj, nil
+	}
+	obj = a.app.blank()
+	return obj, a.decoder.DecodeRaw(raw, obj)
+}
+
+// sameWish reports whether an update leaves alone all that the user declares, as
+// those of the operator itself do.
+func sameWish(op admissionv1.Operation, old, want lifecycle.Object) bool {
+	return op == admissionv1.Update && old.GetGeneration() == want.GetGeneration()
+}

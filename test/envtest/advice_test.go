@@ -1,0 +1,248 @@
+package envtest_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	"sigs.k8s.io/yaml"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/lifecycle/engine"
+)
+
+// nowhere is a port at which nobody listens.
+const nowhere = 1
+
+// callsTo lets the webhooks of an installed configuration be called at a port of
+// this machine: there is no Service network.
+func callsTo(port int, u *unstructured.Unstructured) {
+	if u.GetKind() != "ValidatingWebhookConfiguration" {
+		return
+	}
+	hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
+	for _, hook := range hooks {
+		hook := hook.(map[string]any)
+		path, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
+		hook["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://localhost:%d%s", port, path)}
+	}
+	u.Object["webhooks"] = hooks
+}
+
+// adviser is an operator with a webhook, for one namespace.
+type adviser struct {
+	*operator
+	namespace string
+	clock     *clocktesting.FakeClock
+	serving   *certs.Serving
+	options   certs.Options
+	port      int
+	log       logr.Logger
+}
+
+// newAdviser runs it at the time. Its configuration concerns its namespace only, so
+// that tests do not meet, and is named after it.
+func newAdviser(t *testing.T, now time.Time, edits ...func(*adviser)) *adviser {
+	t.Helper()
+	a := &adviser{
+		namespace: newNamespace(t), port: freePort(t), serving: certs.NewServing(),
+		clock: clocktesting.NewFakeClock(now), log: verbosity(),
+	}
+	a.options = certs.Options{
+		Namespace: a.namespace, Secret: "governor-webhook-certificate", Configuration: a.namespace,
+		Names: []string{"localhost"}, Clock: a.clock,
+	}
+	for _, edit := range edits {
+		edit(a)
+	}
+	a.configure(t)
+	a.run(t)
+	return a
+}
+
+func (a *adviser) run(t *testing.T) {
+	t.Helper()
+	a.operator = startOperator(t, a.namespace, func(o *ctrl.Options, e *engine.Options) {
+		o.WebhookServer = a.serving.Server(webhook.Options{Port: a.port, Host: "localhost"})
+		o.Logger, e.Webhooks = a.log, true
+	})
+	keeper, err := certs.New(a.mgr, a.serving, a.options)
+	must(t, err)
+	must(t, a.mgr.Add(keeper))
+}
+
+// configure applies the webhook configuration as kubectl does.
+func (a *adviser) configure(t *testing.T) {
+	t.Helper()
+	u := a.manifest(t)
+	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
+	t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), a.configuration()) })
+}
+
+func (a *adviser) manifest(t *testing.T) *unstructured.Unstructured {
+	t.Helper()
+	raw, err := os.ReadFile("../../config/manager/webhook.yaml")
+	must(t, err)
+	_, raw, _ = bytes.Cut(raw, []byte("---\n")) // after the Service
+	u := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(raw, &u.Object))
+	u.SetName(a.options.Configuration)
+	callsTo(a.port, u)
+	for _, hook := range u.Object["webhooks"].([]any) {
+		hook.(map[string]any)["namespaceSelector"] = map[string]any{
+			"matchLabels": map[string]any{corev1.LabelMetadataName: a.namespace},
+		}
+	}
+	return u
+}
+
+func (a *adviser) configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {
+	return &admissionregistrationv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: a.options.Configuration}}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	l, err := net.Listen("tcp", "localhost:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+// ear hears the warnings that a user sees.
+type ear struct {
+	mu    sync.Mutex
+	heard []string
+}
+
+// HandleWarningHeader implements rest.WarningHandler.
+func (e *ear) HandleWarningHeader(_ int, _, text string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.heard = append(e.heard, text)
+}
+
+func (e *ear) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	defer func() { e.heard = nil }()
+	return e.heard
+}
+
+// user is a client whose warnings are heard.
+func user(t *testing.T) (client.Client, *ear) {
+	t.Helper()
+	e, cfg := &ear{}, rest.CopyConfig(config)
+	cfg.WarningHandler = e
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	must(t, err)
+	return c, e
+}
+
+func (a *adviser) lone(name string) *cachev1.Memcached {
+	m := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: name}}
+	m.Spec.Size = 1
+	return m
+}
+
+// asks asks without effect what is said of one server, and returns it.
+func (a *adviser) asks(t *testing.T, c client.Client, e *ear) []string {
+	t.Helper()
+	must(t, c.Create(t.Context(), a.lone("asked"), client.DryRunAll))
+	return e.take()
+}
+
+// advises waits until users get advice.
+func (a *adviser) advises(t *testing.T) {
+	t.Helper()
+	c, e := user(t)
+	eventually(t, "users are advised", func() error {
+		if said := a.asks(t, c, e); !mentions(said, "spec.size is 1") {
+			return fmt.Errorf("they hear %q", said)
+		}
+		return nil
+	})
+}
+
+func mentions(said []string, words string) bool {
+	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, words) })
+}
+
+func TestUsersAreAdvised(t *testing.T) {
+	a := newAdviser(t, time.Now())
+	a.advises(t)
+	c, e := user(t)
+	m := a.lone("m")
+	must(t, c.Create(t.Context(), m))
+	if said := e.take(); !mentions(said, "spec.size is 1") {
+		t.Errorf("at creation they hear %q", said)
+	}
+	deploymentOf(t, a.namespace, "m")
+	m, err := get(t, &cachev1.Memcached{}, a.namespace, "m")
+	must(t, err)
+	base := m.DeepCopy()
+	m.Spec.Version = "1.6.38"
+	must(t, c.Patch(t.Context(), m, client.MergeFrom(base), client.DryRunAll))
+	if said := e.take(); !mentions(said, "spec.version replaces all servers (1)") {
+		t.Errorf("before a change they hear %q", said)
+	}
+	m.Labels = map[string]string{"team": "a"}
+	m.Spec.Version = ""
+	must(t, c.Patch(t.Context(), m, client.MergeFrom(base)))
+	if said := e.take(); len(said) != 0 {
+		t.Errorf("a label is worth no word, they hear %q", said)
+	}
+}
+
+// A user is not held up by an operator that is away, nor by its webhook.
+func TestTheAdviserIsAway(t *testing.T) {
+	a := newAdviser(t, time.Now())
+	a.advises(t)
+	c, e := user(t)
+	with := fastest(t, func() { a.asks(t, c, e) })
+	a.stop()
+	without := fastest(t, func() {
+		if said := a.asks(t, c, e); len(said) != 0 {
+			t.Errorf("nobody is there, they hear %q", said)
+		}
+	})
+	must(t, api.Delete(t.Context(), a.configuration()))
+	alone := fastest(t, func() { a.asks(t, c, e) })
+	t.Logf("a dry run takes %v with advice, %v with the operator away, %v without webhook", with, without, alone)
+	if with-alone > 100*time.Millisecond || without-alone > 100*time.Millisecond {
+		t.Errorf("users are held up: %v with advice, %v with the operator away, %v without webhook", with, without, alone)
+	}
+}
+
+// fastest is the shortest of some runs: what the rest of this machine does is no
+// matter here.
+func fastest(t *testing.T, run func()) time.Duration {
+	t.Helper()
+	best := time.Hour
+	for range 20 {
+		began := time.Now()
+		run()
+		best = min(best, time.Since(began))
+	}
+	return best
+}
+
+var errNotYet = errors.New("not yet")

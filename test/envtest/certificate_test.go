@@ -1,0 +1,276 @@
+package envtest_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+func (a *adviser) secret(t *testing.T) *corev1.Secret {
+	t.Helper()
+	var s *corev1.Secret
+	eventually(t, "the Secret is there", func() (err error) {
+		s, err = get(t, &corev1.Secret{}, a.options.Namespace, a.options.Secret)
+		return err
+	})
+	return s
+}
+
+// trusts waits until the callers trust what the Secret says.
+func (a *adviser) trusts(t *testing.T) {
+	t.Helper()
+	eventually(t, "the caBundle is that of the Secret", func() error {
+		config := a.configuration()
+		must(t, api.Get(t.Context(), client.ObjectKeyFromObject(config), config))
+		for _, hook := range config.Webhooks {
+			if !bytes.Equal(hook.ClientConfig.CABundle, a.secret(t).Data["ca.crt"]) {
+				return errNotYet
+			}
+		}
+		return nil
+	})
+}
+
+// naps waits until the keeper has done what it had to and waits for its clock.
+func (a *adviser) naps(t *testing.T) {
+	t.Helper()
+	eventually(t, "the keeper rests", func() error {
+		if !a.clock.HasWaiters() {
+			return errNotYet
+		}
+		return nil
+	})
+}
+
+func TestAnExpiredCertificateHoldsNobodyUpAndIsRenewed(t *testing.T) {
+	now := time.Now()
+	a := newAdviser(t, now.AddDate(-1, 0, 0)) // so what it makes has long expired
+	a.trusts(t)
+	c, e := user(t)
+	must(t, c.Create(t.Context(), a.lone("m")))
+	if said := e.take(); len(said) != 0 {
+		t.Fatalf("the certificate works, so this test proves nothing: %q", said)
+	}
+	deploymentOf(t, a.namespace, "m")
+	began := time.Now()
+	a.clock.SetTime(now)
+	a.advises(t)
+	t.Logf("advice is back after %v", time.Since(began))
+}
+
+func TestWhatIsBrokenIsRepairedAtOnce(t *testing.T) {
+	a := newAdviser(t, time.Now())
+	a.advises(t)
+	cases := map[string]func(*corev1.Secret){
+		"garbage": func(s *corev1.Secret) { s.Data["tls.crt"] = []byte("x") },
+		"foreign": func(s *corev1.Secret) { s.Data["ca.crt"] = []byte("x") },
+		"emptied": func(s *corev1.Secret) { s.Data = map[string][]byte{"tls.crt": nil, "tls.key": nil} },
+	}
+	for name, breakIt := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := a.secret(t)
+			breakIt(s)
+			must(t, api.Update(t.Context(), s))
+			a.replaced(t, s)
+		})
+	}
+	t.Run("deleted", func(t *testing.T) {
+		s := a.secret(t)
+		must(t, api.Delete(t.Context(), s))
+		a.replaced(t, s)
+	})
+	t.Run("caBundle removed", func(t *testing.T) {
+		config := a.configuration()
+		must(t, api.Get(t.Context(), client.ObjectKeyFromObject(config), config))
+		config.Webhooks[0].ClientConfig.CABundle = nil
+		must(t, api.Update(t.Context(), config))
+		a.trusts(t)
+		a.advises(t)
+	})
+}
+
+// replaced waits until the broken Secret is another and users are advised.
+func (a *adviser) replaced(t *testing.T, broken *corev1.Secret) {
+	t.Helper()
+	eventually(t, "the Secret is repaired", func() error {
+		if s := a.secret(t); s.ResourceVersion == broken.ResourceVersion || len(s.Data["tls.crt"]) < 2 || len(s.Data["ca.crt"]) < 2 {
+			return errNotYet
+		}
+		return nil
+	})
+	a.trusts(t)
+	a.advises(t)
+}
+
+// The whole renewal on a real API server, while a user asks without end.
+func TestNoCallFailsDuringARenewal(t *testing.T) {
+	now := time.Now()
+	a := newAdviser(t, now.AddDate(0, 0, -61))
+	a.advises(t)
+	stop := a.asksWithoutEnd(t)
+	first := a.secret(t)
+	a.naps(t)
+	a.clock.SetTime(now)
+	eventually(t, "the next certificate is prepared", func() error {
+		if len(a.secret(t).Data["next.crt"]) == 0 {
+			return errNotYet
+		}
+		return nil
+	})
+	a.trusts(t)
+	if s := a.secret(t); !bytes.Equal(s.Data["tls.crt"], first.Data["tls.crt"]) {
+		t.Error("the next certificate is served before API servers can trust it")
+	}
+	eventually(t, "the next certificate is promoted", func() error {
+		a.clock.Step(time.Minute)
+		if s := a.secret(t); len(s.Data["next.crt"]) != 0 || bytes.Equal(s.Data["tls.crt"], first.Data["tls.crt"]) {
+			return errNotYet
+		}
+		return nil
+	})
+	if asked := stop(); asked < 10 {
+		t.Errorf("asked %d times only", asked)
+	}
+}
+
+// asksWithoutEnd asks until it is told to stop, and fails the test if a question
+// gets no advice.
+func (a *adviser) asksWithoutEnd(t *testing.T) (stop func() int64) {
+	t.Helper()
+	c, e := user(t)
+	var over atomic.Bool
+	var asked atomic.Int64
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for !over.Load() {
+			if said := a.asks(t, c, e); !mentions(said, "spec.size is 1") {
+				t.Errorf("question %d got no advice: %q", asked.Load(), said)
+			}
+			asked.Add(1)
+		}
+	}()
+	return func() int64 {
+		enough := asked.Load() + 10 // also after the last change
+		eventually(t, "it is asked some more", func() error {
+			if asked.Load() < enough {
+				return errNotYet
+			}
+			return nil
+		})
+		over.Store(true)
+		<-done
+		return asked.Load()
+	}
+}
+
+func TestTheCertificateAtRestCostsNothing(t *testing.T) {
+	a := newAdviser(t, time.Now())
+	a.advises(t)
+	quiet(t, a.namespace, a.operator)
+	before := a.writes.Load()
+	for range 48 {
+		a.naps(t)
+		a.clock.Step(time.Hour)
+	}
+	a.naps(t)
+	for _, line := range a.since(before) {
+		t.Errorf("written at rest: %s", line)
+	}
+}
+
+// The roles of the install are enough for the certificate, and reach no other.
+func TestTheInstalledRolesSufficeForTheWebhook(t *testing.T) {
+	install(t)
+	asOperator.Store(t.Name(), true)
+	a := newAdviser(t, time.Now(), func(a *adviser) {
+		a.options.Namespace, a.options.Configuration = "governor-system", "governor"
+	})
+	a.advises(t)
+	s := a.secret(t)
+	must(t, api.Delete(t.Context(), s))
+	a.replaced(t, s)
+}
+
+// Without rights the operator works all the same, and says so once.
+func TestWithoutRightsThereIsOneLineInTheLog(t *testing.T) {
+	install(t)
+	asOperator.Store(t.Name(), true)
+	said := &ear{}
+	a := newAdviser(t, time.Now(), func(a *adviser) { // the rights are for governor-system only
+		a.log = funcr.New(func(_, args string) { said.HandleWarningHeader(0, "", args) }, funcr.Options{})
+	})
+	newMemcached(t, a.namespace, "m", 1)
+	deploymentOf(t, a.namespace, "m")
+	var lines []string
+	eventually(t, "it is said", func() error {
+		lines = append(lines, said.take()...)
+		if !mentions(lines, "no advice") || !mentions(lines, "cannot list resource \\\"secrets") {
+			return errNotYet
+		}
+		return nil
+	})
+	only := slices.DeleteFunc(lines, func(s string) bool { return !strings.Contains(s, "cannot list resource \\\"secrets") })
+	if len(only) != 1 {
+		t.Errorf("it is said %d times: %q", len(only), only)
+	}
+}
+
+// What cert-manager or a person keeps is used as it is, also when it is due.
+func TestTheCertificateOfSomebodyElseIsLeftAlone(t *testing.T) {
+	now := time.Now()
+	data, err := certs.Enact(certs.Verdict{Do: certs.Replace}, nil, []string{"localhost"}, now.AddDate(0, 0, -80))
+	must(t, err)
+	theirs := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: data}
+	a := newAdviser(t, now, func(a *adviser) {
+		theirs.Name, theirs.Namespace = a.options.Secret, a.namespace
+		theirs.Annotations = map[string]string{"cert-manager.io/certificate-name": "theirs"}
+		must(t, api.Create(t.Context(), theirs))
+	})
+	a.advises(t)
+	config := a.configuration()
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(config), config))
+	config.Annotations = map[string]string{lifecycle.AnnotationPaused: "true"}
+	config.Webhooks[0].ClientConfig.CABundle = nil
+	must(t, api.Update(t.Context(), config))
+	quiet(t, a.namespace, a.operator)
+	a.naps(t)
+	if s := a.secret(t); s.ResourceVersion != theirs.ResourceVersion {
+		t.Error("the Secret was written")
+	}
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(config), config))
+	if len(config.Webhooks[0].ClientConfig.CABundle) != 0 {
+		t.Error("the caBundle was written")
+	}
+}
+
+// What the operator writes into the configuration must not keep a later release from
+// being installed over it.
+func TestALaterReleaseInstallsOverTheCABundle(t *testing.T) {
+	a := newAdviser(t, time.Now())
+	a.trusts(t)
+	later := a.manifest(t)
+	hook := later.Object["webhooks"].([]any)[0].(map[string]any)
+	hook["rules"] = append(hook["rules"].([]any), map[string]any{
+		"apiGroups": []any{"later.example.com"}, "apiVersions": []any{"v1"}, "resources": []any{"laters"},
+		"operations": []any{"CREATE"},
+	})
+	hook["clientConfig"].(map[string]any)["url"] = fmt.Sprintf("https://localhost:%d/later", a.port)
+	for _, u := range []*unstructured.Unstructured{later, a.manifest(t)} {
+		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
+	}
+	a.trusts(t)
+	a.advises(t)
+}
