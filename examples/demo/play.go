@@ -24,7 +24,7 @@ func (s *stage) play(ctx context.Context, sc scene) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	start := time.Now()
-	s.screen.begin()
+	s.screen.begin(before)
 	for {
 		v := s.look(ctx)
 		s.screen.show(v, time.Since(start))

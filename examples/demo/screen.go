@@ -14,7 +14,8 @@ import (
 
 // screen draws a view in place on a terminal, and prints only what is new elsewhere.
 type screen interface {
-	begin()
+	// begin starts a scene; what the view tells already is not told again.
+	begin(before view)
 	show(v view, since time.Duration)
 	tick() <-chan time.Time
 }
@@ -30,10 +31,15 @@ func newScreen() screen {
 type terminal struct {
 	fd    int
 	drawn int
-	from  time.Time
+	known map[string]bool
 }
 
-func (t *terminal) begin() { t.drawn, t.from = 0, time.Now().Add(-2*time.Second) }
+func (t *terminal) begin(before view) {
+	t.drawn, t.known = 0, map[string]bool{}
+	for _, e := range before.events {
+		t.known[occasion(e)] = true
+	}
+}
 
 func (t *terminal) tick() <-chan time.Time { return time.After(time.Second) }
 
@@ -47,7 +53,7 @@ func (t *terminal) show(v view, since time.Duration) {
 		out.WriteString("\x1b[1A\x1b[2K")
 	}
 	t.drawn = 0
-	for line := range strings.Lines(table(v, since, t.from)) {
+	for line := range strings.Lines(table(v, since, t.known)) {
 		runes := []rune(strings.TrimRight(line, "\n"))
 		out.WriteString(string(runes[:min(len(runes), width-1)]) + "\n")
 		t.drawn++
@@ -56,7 +62,7 @@ func (t *terminal) show(v view, since time.Duration) {
 }
 
 // table is the object, its pods, and why things happen.
-func table(v view, since time.Duration, from time.Time) string {
+func table(v view, since time.Duration, known map[string]bool) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  %4.0f s\tREADY\tNODE\tSTATE\n", since.Seconds())
@@ -66,12 +72,15 @@ func table(v view, since time.Duration, from time.Time) string {
 	}
 	_ = w.Flush()
 	for _, e := range v.events {
-		if when(e).After(from) {
+		if !known[occasion(e)] {
 			fmt.Fprintf(&out, "  why: %s\n", why(e))
 		}
 	}
 	return out.String()
 }
+
+// occasion tells one event from another, and an event from its repetition.
+func occasion(e eventsv1.Event) string { return fmt.Sprint(e.Name, when(e)) }
 
 func why(e eventsv1.Event) string { return e.Reason + ": " + e.Note }
 
@@ -106,13 +115,13 @@ type lines struct {
 	state string
 }
 
-func (l *lines) begin() { l.state = "" }
+func (l *lines) begin(view) { l.state = "" }
 
 func (l *lines) tick() <-chan time.Time { return nil }
 
 func (l *lines) show(v view, since time.Duration) {
 	for _, e := range v.events {
-		if key := fmt.Sprint(e.Name, when(e)); !l.told[key] {
+		if key := occasion(e); !l.told[key] {
 			l.told[key] = true
 			l.say(since, "why: "+why(e))
 		}
