@@ -88,7 +88,8 @@ test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
 .PHONY: test-envtest
 test-envtest: $(LOCALKUBE) ## Against a real API server
 	@echo "== envtest"
-	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go test ./test/envtest/...
+	@assets="$$($(LOCALKUBE) envtest-assets)" && export KUBEBUILDER_ASSETS="$$assets" && \
+	go test ./test/envtest/... && (cd localkube && go test ./storage/...)
 
 .PHONY: test-localkube
 test-localkube: ## The local cluster itself: networking, volumes, faults, and that nothing is left

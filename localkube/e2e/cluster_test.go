@@ -29,6 +29,7 @@ func TestCluster(t *testing.T) {
 		{"local volume", testLocalVolume},
 		{"network volume", testNetworkVolume},
 		{"full disk", testFullDisk},
+		{"images of every recipe", testImages},
 		{"rights", testRights},
 		{"another cluster beside", testTwoClusters},
 		{"a deleted pod is gone", testPodDeletion},
