@@ -18,17 +18,19 @@ type fleet struct {
 	Rest       calm  `json:"rest"`
 	Change     phase `json:"change"`
 
-	// The operator's time by that of the plain calls.
+	// The operator's time by that of the plain calls, and all work by all work.
 	CreateRatio           float64 `json:"createRatio"`
 	CreateRatioSequential float64 `json:"createRatioSequential"`
 	CreateRatioChildren   float64 `json:"createRatioChildrenOnly"`
+	CreateWorkRatio       float64 `json:"createWorkRatio"`
 	ChangeRatio           float64 `json:"changeRatio"`
+	ChangeWorkRatio       float64 `json:"changeWorkRatio"`
 }
 
 // phase is what the operator needed to bring all objects to where they should be.
 type phase struct {
-	Seconds           float64  `json:"seconds"`
-	CPUSeconds        float64  `json:"cpuSeconds"`
+	Span              span     `json:"span"`
+	CPUSeconds        float64  `json:"operatorCPUSeconds"`
 	TurnsPerObject    float64  `json:"turnsPerObject"`
 	Requests          requests `json:"requests"`
 	RequestsPerObject float64  `json:"requestsPerObject"`
@@ -97,10 +99,13 @@ func (f *fleet) life(ctx context.Context, m meter, peace time.Duration) (err err
 }
 
 func (f *fleet) compare() {
-	f.CreateRatio = f.Create.Seconds / f.Parallel.creation()
-	f.CreateRatioSequential = f.Create.Seconds / f.Sequential.creation()
-	f.CreateRatioChildren = f.Create.Seconds / f.Parallel.ChildrenSeconds
-	f.ChangeRatio = f.Change.Seconds / f.Parallel.ChangeSeconds
+	calls := f.Parallel.creation()
+	f.CreateRatio = f.Create.Span.Seconds / calls.Seconds
+	f.CreateRatioSequential = f.Create.Span.Seconds / f.Sequential.creation().Seconds
+	f.CreateRatioChildren = f.Create.Span.Seconds / f.Parallel.Children.Seconds
+	f.CreateWorkRatio = f.Create.Span.AllCPUSeconds / calls.AllCPUSeconds
+	f.ChangeRatio = f.Change.Span.Seconds / f.Parallel.Change.Seconds
+	f.ChangeWorkRatio = f.Change.Span.AllCPUSeconds / f.Parallel.Change.AllCPUSeconds
 }
 
 // meter reads what the operator consumes.
@@ -137,7 +142,7 @@ func (m meter) phase(ctx context.Context, size int32, call func(context.Context,
 	if err != nil {
 		return p, err
 	}
-	p.Seconds, err = timed(func() error {
+	p.Span, err = timed(func() error {
 		return errors.Join(inParallel(ctx, workers, m.n, call), t.wait(ctx))
 	})
 	if err != nil {

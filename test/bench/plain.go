@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -14,14 +13,14 @@ import (
 // plain is how long plain client calls take for what the operator will do: the
 // yardstick of the same run.
 type plain struct {
-	AtOnce          int     `json:"atOnce"`
-	OwnersSeconds   float64 `json:"ownersSeconds"`
-	ChildrenSeconds float64 `json:"childrenSeconds"`
-	ChangeSeconds   float64 `json:"changeSeconds"`
+	AtOnce   int  `json:"atOnce"`
+	Owners   span `json:"owners"`
+	Children span `json:"children"`
+	Change   span `json:"change"`
 }
 
 // creation is the time for all objects, as somebody has to create the owners too.
-func (p plain) creation() float64 { return p.OwnersSeconds + p.ChildrenSeconds }
+func (p plain) creation() span { return p.Owners.plus(p.Children) }
 
 func measurePlain(ctx context.Context, api *api, o options, namespace string, n, atOnce int) (p plain, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
@@ -33,20 +32,14 @@ func measurePlain(ctx context.Context, api *api, o options, namespace string, n,
 	defer func() { err = errors.Join(err, s.close(), api.clear(ctx, namespace)) }()
 	run := plainRun{stage: s, atOnce: atOnce, owners: make([]*cachev1.Memcached, n)}
 	p.AtOnce = atOnce
-	if p.OwnersSeconds, err = timed(func() error { return inParallel(ctx, atOnce, n, run.createOwner) }); err != nil {
+	if p.Owners, err = timed(func() error { return inParallel(ctx, atOnce, n, run.createOwner) }); err != nil {
 		return p, err
 	}
-	if p.ChildrenSeconds, err = run.untilRolledOut(ctx, 1, run.createChildren); err != nil {
+	if p.Children, err = run.untilRolledOut(ctx, 1, run.createChildren); err != nil {
 		return p, err
 	}
-	p.ChangeSeconds, err = run.untilRolledOut(ctx, 2, run.change)
+	p.Change, err = run.untilRolledOut(ctx, 2, run.change)
 	return p, err
-}
-
-func timed(do func() error) (float64, error) {
-	began := time.Now()
-	err := do()
-	return time.Since(began).Seconds(), err
 }
 
 // plainRun is one series of plain calls.
@@ -57,11 +50,11 @@ type plainRun struct {
 }
 
 // untilRolledOut calls for every owner and waits for the last pod.
-func (r plainRun) untilRolledOut(ctx context.Context, size int32, call func(context.Context, int) error) (float64, error) {
+func (r plainRun) untilRolledOut(ctx context.Context, size int32, call func(context.Context, int) error) (span, error) {
 	n := len(r.owners)
 	t, err := r.stage.expect(ctx, &appsv1.Deployment{}, n, sized(size, rolledOut))
 	if err != nil {
-		return 0, err
+		return span{}, err
 	}
 	return timed(func() error {
 		if err := inParallel(ctx, r.atOnce, n, call); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -108,23 +107,10 @@ func (p *process) turns(ctx context.Context) float64 {
 	return total
 }
 
-// tick is the unit of /proc/<pid>/stat, the same on every Linux.
-const tick = 10 * time.Millisecond
-
 // cpu is the processor time that the operator has used.
 func (p *process) cpu() (time.Duration, error) {
-	raw, err := os.ReadFile(p.proc("stat"))
-	if err != nil {
-		return 0, err
-	}
-	// The second field is the command, which may have spaces in it.
-	fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
-	user, err := strconv.Atoi(string(fields[11]))
-	if err != nil {
-		return 0, err
-	}
-	system, err := strconv.Atoi(string(fields[12]))
-	return time.Duration(user+system) * tick, err
+	s, err := readStat(p.proc("stat"))
+	return s.cpu, err
 }
 
 // rss is the operator's resident memory in bytes.

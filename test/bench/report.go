@@ -70,9 +70,9 @@ func rows() []row {
 
 func createRows() []row {
 	return []row{
-		{name: "CREATE: operator, s", value: func(f fleet) string { return seconds(f.Create.Seconds) }},
-		{name: fmt.Sprintf("plain calls, %d at a time, s", workers), value: func(f fleet) string { return seconds(f.Parallel.creation()) }},
-		{name: "plain calls, one by one, s", value: func(f fleet) string { return seconds(f.Sequential.creation()) }},
+		{name: "CREATE: operator, s", value: func(f fleet) string { return seconds(f.Create.Span.Seconds) }},
+		{name: fmt.Sprintf("plain calls, %d at a time, s", workers), value: func(f fleet) string { return seconds(f.Parallel.creation().Seconds) }},
+		{name: "plain calls, one by one, s", value: func(f fleet) string { return seconds(f.Sequential.creation().Seconds) }},
 		{
 			name: fmt.Sprintf("operator / plain, %d at a time", workers), goal: fmt.Sprintf("≤ %.1f", mostRatio),
 			value:  func(f fleet) string { return ratio(f.CreateRatio) },
@@ -80,9 +80,12 @@ func createRows() []row {
 		},
 		{name: "operator / plain, one by one", value: func(f fleet) string { return ratio(f.CreateRatioSequential) }},
 		{name: fmt.Sprintf("operator / plain, %d, children only", workers), value: func(f fleet) string { return ratio(f.CreateRatioChildren) }},
+		{name: "all work / all work of plain", value: func(f fleet) string { return ratio(f.CreateWorkRatio) }},
 		{name: "turns per object", value: func(f fleet) string { return ratio(f.Create.TurnsPerObject) }},
 		{name: "requests per object", value: func(f fleet) string { return ratio(f.Create.RequestsPerObject) }},
 		{name: "operator's CPU, s", value: func(f fleet) string { return seconds(f.Create.CPUSeconds) }},
+		{name: "cores taken by others: operator", value: func(f fleet) string { return ratio(f.Create.Span.OthersCores) }},
+		{name: "cores taken by others: plain", value: func(f fleet) string { return ratio(f.Parallel.creation().OthersCores) }},
 	}
 }
 
@@ -109,8 +112,9 @@ func restRows() []row {
 
 func changeRows() []row {
 	return []row{
-		{name: "CHANGE: operator, s", value: func(f fleet) string { return seconds(f.Change.Seconds) }},
+		{name: "CHANGE: operator, s", value: func(f fleet) string { return seconds(f.Change.Span.Seconds) }},
 		{name: fmt.Sprintf("operator / plain, %d at a time", workers), value: func(f fleet) string { return ratio(f.ChangeRatio) }},
+		{name: "all work / all work of plain", value: func(f fleet) string { return ratio(f.ChangeWorkRatio) }},
 		{name: "turns per object", value: func(f fleet) string { return ratio(f.Change.TurnsPerObject) }},
 		{name: "requests per object", value: func(f fleet) string { return ratio(f.Change.RequestsPerObject) }},
 		{name: "operator's CPU, s", value: func(f fleet) string { return seconds(f.Change.CPUSeconds) }},
