@@ -78,7 +78,11 @@ func createRows() []row {
 			value:  func(f fleet) string { return ratio(f.CreateRatio) },
 			missed: func(f fleet) bool { return f.CreateRatio > mostRatio },
 		},
-		{name: "operator / plain, one by one", value: func(f fleet) string { return ratio(f.CreateRatioSequential) }},
+		{
+			name: "operator / plain, one by one", goal: fmt.Sprintf("≤ %.1f", mostRatio),
+			value:  func(f fleet) string { return ratio(f.CreateRatioSequential) },
+			missed: func(f fleet) bool { return f.CreateRatioSequential > mostRatio },
+		},
 		{name: fmt.Sprintf("operator / plain, %d, children only", workers), value: func(f fleet) string { return ratio(f.CreateRatioChildren) }},
 		{name: "all work / all work of plain", value: func(f fleet) string { return ratio(f.CreateWorkRatio) }},
 		{name: "turns per object", value: func(f fleet) string { return ratio(f.Create.TurnsPerObject) }},
