@@ -107,3 +107,11 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
 	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 --load >/dev/null; \
 	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -timeout 20m ./test/e2e | grep -v '^=== '
+
+##: benchmarks
+
+COUNTS ?= 10,100,1000
+
+.PHONY: bench
+bench: $(LOCALKUBE) bin/governor ## Ratios against a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
+	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)"

@@ -227,24 +227,35 @@ func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, inv
 	return a.write(ctx, owner, d, client.ForceOwnership)
 }
 
+// never is a version that no object has: etcd's count begins with it, before the
+// first write.
+const never = "1"
+
 // claim creates what the cache does not show as ours. The cache shows only our own
-// objects, so the API server is asked whether the name is taken. The write is not
-// forced: whoever creates the object in between keeps it.
+// objects, so the name may be taken. A write of a version that no object has can
+// only create: one request, and nobody's object is touched.
 func (a *Applier) claim(ctx context.Context, owner client.Object, d declared) (*Change, error) {
+	unborn := d
+	unborn.content = d.content.DeepCopy()
+	unborn.content.SetResourceVersion(never)
+	_, err := a.write(ctx, owner, unborn)
+	if !apierrors.IsConflict(err) {
+		return created(d, err), err
+	}
+	return a.reclaim(ctx, owner, d)
+}
+
+// reclaim takes back what exists and is ours, but cannot be seen in the cache.
+func (a *Applier) reclaim(ctx context.Context, owner client.Object, d declared) (*Change, error) {
 	existing := d.blank()
 	err := a.live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
-	if client.IgnoreNotFound(err) != nil {
-		return nil, fmt.Errorf("cannot see whether %s %q exists: %w", d.kind, d.name(), err)
-	}
 	if err != nil {
-		_, err := a.write(ctx, owner, d)
-		return created(d, err), err
+		return nil, fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
 	}
 	if err := a.mayTake(owner, d, existing); err != nil {
 		return nil, err
 	}
-	_, err = a.write(ctx, owner, d, client.ForceOwnership)
-	if err != nil {
+	if _, err = a.write(ctx, owner, d, client.ForceOwnership); err != nil {
 		return nil, err
 	}
 	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}, nil

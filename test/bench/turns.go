@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/apps/memcached/driver"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/engine"
+)
+
+// turn is what one turn of the engine costs, beside one plain request.
+type turn struct {
+	Name      string  `json:"name"`
+	Nanos     int64   `json:"nanosPerTurn"`
+	PerSecond float64 `json:"turnsPerSecond"`
+	Allocs    int64   `json:"allocsPerTurn"`
+	Bytes     int64   `json:"bytesPerTurn"`
+
+	// Beside is the plain request of the same run, and Ratio the turn's time by
+	// that of the request.
+	Beside      string  `json:"beside"`
+	BesideNanos int64   `json:"besideNanos"`
+	Ratio       float64 `json:"ratio"`
+}
+
+// metronome runs memcached's own planner and driver, so that the engine takes one
+// turn after the other as fast as it is told to: the whole turn through the real
+// queue, the real cache and the real client.
+type metronome struct {
+	memcached.Planner
+	lifecycle.Driver[*cachev1.Memcached, memcached.World]
+
+	measured atomic.Bool
+	beats    chan struct{}
+	restless atomic.Bool
+	edits    atomic.Int64
+}
+
+// Next makes the engine come back at once to what is at rest.
+func (m *metronome) Next(want *cachev1.Memcached, seen memcached.World, now time.Time) lifecycle.Decision {
+	d := m.Planner.Next(want, seen, now)
+	if d.Outcome == lifecycle.Done && m.measured.Load() {
+		return d.Heartbeat(time.Nanosecond)
+	}
+	return d
+}
+
+// Resources wants another annotation every time, if each turn is to change something.
+func (m *metronome) Resources(want *cachev1.Memcached, seen memcached.World) ([]lifecycle.Object, error) {
+	all, err := m.Planner.Resources(want, seen)
+	if !m.restless.Load() {
+		return all, err
+	}
+	for _, obj := range all {
+		if _, ok := obj.(*appsv1.Deployment); ok {
+			obj.SetAnnotations(map[string]string{"example.com/edit": fmt.Sprint(m.edits.Add(1))})
+		}
+	}
+	return all, err
+}
+
+// Observe waits for the beat.
+func (m *metronome) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.World, error) {
+	if m.measured.Load() {
+		select {
+		case <-m.beats:
+		case <-ctx.Done():
+			return memcached.World{}, ctx.Err()
+		}
+	}
+	return m.Driver.Observe(ctx, obj)
+}
+
+// bench is the benchmark of a turn: from one beat to the next.
+func (m *metronome) bench(b *testing.B) {
+	b.ReportAllocs()
+	m.beats <- struct{}{} // whatever was begun before is over
+	b.ResetTimer()
+	for range b.N {
+		m.beats <- struct{}{}
+	}
+}
+
+const turnsNamespace = "turns"
+
+// measureTurns runs the engine in this process, to count its allocations.
+func measureTurns(ctx context.Context, api *api, patience time.Duration) (all []turn, err error) {
+	progress("single turns of the engine")
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	m := &metronome{beats: make(chan struct{})}
+	ended, err := m.perform(ctx, api)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	defer func() { cancel(); err = errors.Join(err, <-ended) }()
+	if err := settleOne(ctx, api); err != nil {
+		return nil, err
+	}
+	if err := m.begin(ctx, api); err != nil {
+		return nil, err
+	}
+	all = append(all, compareTurn("at rest", m.bench, "Get", getDeployment(ctx, api)))
+	m.restless.Store(true)
+	return append(all, compareTurn("with a change", m.bench, "Apply", applyDeployment(ctx, api))), nil
+}
+
+func compareTurn(name string, bench func(*testing.B), beside string, request func(*testing.B)) turn {
+	r, plain := testing.Benchmark(bench), testing.Benchmark(request)
+	return turn{
+		Name: name, Nanos: r.NsPerOp(), PerSecond: 1e9 / float64(max(1, r.NsPerOp())),
+		Allocs: r.AllocsPerOp(), Bytes: r.AllocedBytesPerOp(),
+		Beside: beside, BesideNanos: plain.NsPerOp(), Ratio: float64(r.NsPerOp()) / float64(max(1, plain.NsPerOp())),
+	}
+}
+
+// perform starts an operator with one worker in this process.
+func (m *metronome) perform(ctx context.Context, api *api) (<-chan error, error) {
+	mgr, err := ctrl.NewManager(api.config, manager.Options{
+		Scheme: api.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	op, err := engine.New(mgr, engine.Options{Namespaces: []string{turnsNamespace}, Version: "bench"})
+	if err != nil {
+		return nil, err
+	}
+	err = engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
+		Name: memcached.Name, Planner: m, Driver: m.driver, Workers: 1,
+		Owns: children(), Watches: []client.Object{&corev1.Pod{}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.Start(ctx) }()
+	return ended, nil
+}
+
+func (m *metronome) driver(c client.Client) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
+	m.Driver = driver.New(c)
+	return m
+}
+
+// settleOne brings one object to rest and ends the play: nothing but the engine
+// allocates afterwards.
+func settleOne(ctx context.Context, api *api) error {
+	s, err := openStage(ctx, api, turnsNamespace)
+	if err != nil {
+		return err
+	}
+	t, err := s.expect(ctx, &cachev1.Memcached{}, 1, allAnswer)
+	if err != nil {
+		return errors.Join(err, s.close())
+	}
+	err = api.Create(ctx, newMemcached(turnsNamespace, 0))
+	return errors.Join(err, t.wait(ctx), s.close())
+}
+
+// begin wakes the object once; from then on each turn brings the next.
+func (m *metronome) begin(ctx context.Context, api *api) error {
+	m.measured.Store(true)
+	touch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"example.com/touch":"1"}}}`))
+	return api.Patch(ctx, newMemcached(turnsNamespace, 0), touch)
+}
+
+func getDeployment(ctx context.Context, api *api) func(*testing.B) {
+	return func(b *testing.B) {
+		key := client.ObjectKeyFromObject(newMemcached(turnsNamespace, 0))
+		for range b.N {
+			if err := api.Get(ctx, key, &appsv1.Deployment{}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
+
+// applyDeployment changes an annotation of the same Deployment by server-side
+// apply, as one change of a turn does.
+func applyDeployment(ctx context.Context, api *api) func(*testing.B) {
+	return func(b *testing.B) {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
+		u.SetNamespace(turnsNamespace)
+		u.SetName(newMemcached(turnsNamespace, 0).Name)
+		for i := range b.N {
+			declared := u.DeepCopy()
+			declared.SetAnnotations(map[string]string{"example.com/plain": fmt.Sprint(b.N, i)})
+			err := api.Apply(ctx, client.ApplyConfigurationFromUnstructured(declared), client.FieldOwner("plain"))
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}
