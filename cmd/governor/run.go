@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -45,6 +47,7 @@ func run() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
+			preferMemory()
 			mgr, err := o.manager(cmd.Context())
 			if err != nil {
 				return err
@@ -54,6 +57,13 @@ func run() *cobra.Command {
 	}
 	o.flags(cmd)
 	return cmd
+}
+
+// preferMemory lets the collector run twice as often: an operator at rest costs memory, not processor time. GOGC wins.
+func preferMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
 }
 
 func (o *options) flags(cmd *cobra.Command) {
