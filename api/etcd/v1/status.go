@@ -135,11 +135,12 @@ type MemberStatus struct {
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Leader, Follower, Learner, or empty if it is not in etcd's member list.
+	// Leader, Follower, Learner, or empty if it is not in the member list; as last
+	// known while no quorum answers.
 	// +optional
 	Role string `json:"role,omitempty"`
 
-	// Version that it runs.
+	// Version that it runs, or ran when it last answered.
 	// +optional
 	Version string `json:"version,omitempty"`
 

@@ -1,0 +1,169 @@
+package etcd
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+)
+
+// layout is counted up when pods must be made anew after an upgrade of the
+// operator. Any other change of how they are rendered waits for the next restart.
+const layout = 1
+
+// target is the version that is wanted in the end.
+func target(want *etcdv1.EtcdCluster) (version, error) {
+	switch {
+	case want.Spec.Version != "":
+		return parse(want.Spec.Version)
+	case want.Status.Version.Chosen != "":
+		return parse(want.Status.Version.Chosen)
+	}
+	return parse(Newest)
+}
+
+// present is the oldest version among those that members run, or ran when they
+// last answered. What a pod was made for does not count: it may never have run.
+func present(want *etcdv1.EtcdCluster, seen World) version {
+	var oldest version
+	for _, m := range seen.Members {
+		v, err := parse(ran(want, m))
+		if err == nil && (oldest == version{} || compare(v, oldest) < 0) {
+			oldest = v
+		}
+	}
+	return oldest
+}
+
+func ran(want *etcdv1.EtcdCluster, m Member) string {
+	if m.Version != "" || m.Stranger {
+		return m.Version
+	}
+	return remembered(want, m.Name).Version
+}
+
+// remembered is what the status says about the member since it last answered.
+func remembered(want *etcdv1.EtcdCluster, name string) etcdv1.MemberStatus {
+	for _, m := range want.Status.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return etcdv1.MemberStatus{}
+}
+
+// heading is the version that the members are to have next: the target, or a stop
+// on the way to it. Where the way is barred it is the present one.
+func heading(want *etcdv1.EtcdCluster, seen World) version {
+	from := present(want, seen)
+	to, err := target(want)
+	switch {
+	case err != nil || refusal(from, to) != "":
+		return from
+	case from == version{} || !formed(want, seen):
+		return to
+	}
+	return hop(from, to)
+}
+
+// joining is the version that a new member gets: the oldest that runs, because etcd
+// refuses a member that is older than the cluster.
+func joining(want *etcdv1.EtcdCluster, seen World) version {
+	if v := present(want, seen); v != (version{}) && formed(want, seen) {
+		return v
+	}
+	return heading(want, seen)
+}
+
+// Revision is a digest of what users can set on pods. The operator's own share of
+// the template is not in it, so that a new operator restarts nothing.
+func Revision(want *etcdv1.EtcdCluster) string {
+	spec := want.Spec
+	raw, err := json.Marshal([]any{
+		layout, spec.Image, spec.Repository, spec.Options, spec.Pod, spec.TLS, spec.ClusterDomain, volatileSize(want),
+	})
+	if err != nil {
+		return "unknown"
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(raw)
+	return strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// volatile says that data lives only as long as its pod.
+func volatile(want *etcdv1.EtcdCluster) bool {
+	return want.Spec.Storage.Medium == etcdv1.Memory || want.Spec.Storage.Medium == etcdv1.Ephemeral
+}
+
+func volatileSize(want *etcdv1.EtcdCluster) string {
+	if volatile(want) && want.Spec.Storage.Size != nil {
+		return want.Spec.Storage.Size.String()
+	}
+	return ""
+}
+
+func leaving(want *etcdv1.EtcdCluster) bool { return want.DeletionTimestamp != nil }
+
+// memory is what has been written down; nothing at the beginning of a life.
+func memory(want *etcdv1.EtcdCluster) etcdv1.Memories {
+	if want.Status.Memory == nil {
+		return etcdv1.Memories{}
+	}
+	return *want.Status.Memory
+}
+
+// formed says that the cluster has come into being. What is remembered and what is
+// seen both count: either may be lost, and a cluster must never begin twice.
+func formed(want *etcdv1.EtcdCluster, seen World) bool {
+	return memory(want).Formed || seen.Listed || seen.ClusterID != 0
+}
+
+// initial says that the cluster begins with the member.
+func initial(want *etcdv1.EtcdCluster, name string) bool {
+	return slices.Contains(memory(want).InitialMembers, name)
+}
+
+// Number is a member's number, -1 if the name has none.
+func Number(name string) int64 {
+	i := strings.LastIndexByte(name, '-')
+	n, err := strconv.ParseInt(name[i+1:], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func memberName(want *etcdv1.EtcdCluster, number int64) string {
+	return fmt.Sprintf("%s-%d", want.Name, number)
+}
+
+// nextNumber is one that no member, living or dead, has had.
+func nextNumber(want *etcdv1.EtcdCluster, seen World) int64 {
+	next := memory(want).NextMember
+	for _, m := range seen.Members {
+		if !m.Stranger {
+			next = max(next, Number(m.Name)+1)
+		}
+	}
+	return next
+}
+
+// token is unique to an incarnation: a cluster that is deleted and made again has
+// another UID, so members of the two never talk to each other.
+func token(want *etcdv1.EtcdCluster) string {
+	if t := memory(want).Token; t != "" {
+		return t
+	}
+	return fmt.Sprintf("%s-%s", want.Name, incarnation(want))
+}
+
+// incarnation is the UID in short.
+func incarnation(want *etcdv1.EtcdCluster) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(want.UID))
+	return strconv.FormatUint(sum.Sum64()>>24, 36)
+}
