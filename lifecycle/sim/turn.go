@@ -1,7 +1,7 @@
 package sim
 
 import (
-	"github.com/google/go-cmp/cmp"
+	"reflect"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -23,8 +23,23 @@ func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 			w.past = nil // own writes are seen, and a new process reads afresh
 		}
 	}()
-	d = w.decide(w.observe(), fx)
+	seen := w.observe()
+	d = w.decide(seen, fx)
+	w.tell(seen, fx)
 	return d, fx.count
+}
+
+// tell writes the planner's status fields, as an effect if they changed. What a
+// planner remembers there survives the operator only once it is written.
+func (w *world[T, W]) tell(seen W, fx *Effects) {
+	told := w.want.DeepCopyObject().(T)
+	w.life.Planner.Status(told, seen)
+	if reflect.DeepEqual(told, w.want) {
+		return
+	}
+	if err := fx.Do("write status", func() error { w.want = told; return nil }); err != nil {
+		w.note("status not written: %v", err)
+	}
 }
 
 // observe returns the world, or one since the operator's last own write.
@@ -56,8 +71,8 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 // next asks the planner twice: a pure planner answers alike.
 func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
 	d := w.life.Planner.Next(want, seen, w.now)
-	if diff := cmp.Diff(d, w.life.Planner.Next(want, seen, w.now)); diff != "" {
-		w.fail("Next is not pure, its answers to the same question differ: %s", diff)
+	if again := w.life.Planner.Next(want, seen, w.now); !reflect.DeepEqual(d, again) {
+		w.fail("Next is not pure, its answers to the same question differ: %s; %s", d, again)
 	}
 	return d
 }
