@@ -17,7 +17,9 @@
 // is shut: a member with data ignores it, and one without data finds settings that
 // do not name it and exits ("couldn't find local name"; tried on 3.5, 3.6 and
 // 3.7). Since the phase of life is not in the pod template, no change of phase
-// restarts anything.
+// restarts anything. What is left is the moment between a member's first start and
+// the operator's next turn: data wiped in it, while no other member can be reached
+// to object, would not be noticed.
 //
 // # Two systems
 //

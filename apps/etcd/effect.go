@@ -25,7 +25,7 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 	case AddLearner, AddVoter:
 		return both(func(m *Member) { added(m, s) })
 	case Promote:
-		return both(func(m *Member) { m.Role = Voter })
+		return both(promoted)
 	case RemoveMember:
 		return both(func(m *Member) { m.Role, m.ID, m.Joined, m.Leads = Outside, 0, false, false })
 	case StartMember:
@@ -66,6 +66,10 @@ func started(m *Member, s lifecycle.Step) {
 	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
 	m.Pod.Version, m.Pod.Revision = m.Set.Version, m.Set.Revision
 }
+
+// promoted makes a voter. A learner answers no linearizable reads, so its pod cannot
+// be ready before; that it has caught up and answers is what counts.
+func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
 
 func dismissed(m *Member, s lifecycle.Step) {
 	m.Set, m.Pod = Set{}, Pod{}

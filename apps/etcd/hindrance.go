@@ -5,13 +5,12 @@ import (
 	"strings"
 	"time"
 
-	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
 // hindered says what hinders the member and what a person can do; it is silent if
 // nothing is known.
-func hindered(want *etcdv1.EtcdCluster, seen World, m Member, now time.Time) lifecycle.Decision {
+func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision {
 	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == Unschedulable {
 		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
 	}
@@ -32,14 +31,14 @@ func hindered(want *etcdv1.EtcdCluster, seen World, m Member, now time.Time) lif
 		if firstVictim(seen, m) {
 			return blocked("ChangeFailed", "It has not run since it was changed, and no other member is changed before it does. Correct the spec.")
 		}
-		if bySpec(want, seen, m) || !formed(want, seen) {
+		if bySpec(want, seen, m) || !formed(want.EtcdCluster, seen) {
 			return blocked(string(CrashLooping), "Correct spec.pod, or see its log with: kubectl logs --previous.")
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-func hinderedAny(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
+func hinderedAny(want goal, seen World, now time.Time) lifecycle.Decision {
 	for _, m := range seen.Members {
 		if d := hindered(want, seen, m, now); d.Speaks() {
 			return d

@@ -13,11 +13,11 @@ import (
 )
 
 // forming starts every initial member at once and waits for the cluster.
-func forming(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
-	if formed(want, seen) || want.Status.Memory == nil {
+func forming(want goal, seen World, now time.Time) lifecycle.Decision {
+	if formed(want.EtcdCluster, seen) || want.Status.Memory == nil {
 		return lifecycle.Decision{}
 	}
-	if _, err := target(want); err != nil {
+	if _, err := target(want.EtcdCluster); err != nil {
 		return unknownVersion(err)
 	}
 	return lifecycle.First(
@@ -26,48 +26,60 @@ func forming(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Deci
 		failedChange(want, seen),
 		hinderedAny(want, seen, now),
 		await(Formed, Member{Name: want.Name}, time.Time{}, "Forming", "%d members start and agree on a cluster.",
-			len(memory(want).InitialMembers)),
+			len(memory(want.EtcdCluster).InitialMembers)),
 	)
 }
 
-func startInitial(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	for _, name := range memory(want).InitialMembers {
+func startInitial(want goal, seen World) lifecycle.Decision {
+	for _, name := range memory(want.EtcdCluster).InitialMembers {
 		m, _ := seen.named(name)
 		if m.Set.Exists {
 			continue
 		}
 		m.Name = name
-		s := start(m, heading(want, seen), "Bootstrapping", "%s begins the cluster together with the others.", name)
-		return lifecycle.Proceed(with(s, argRevision, Revision(want)))
+		s := start(m, want.next, "Bootstrapping", "%s begins the cluster together with the others.", name)
+		return lifecycle.Proceed(with(s, argRevision, want.revision))
 	}
 	return lifecycle.Decision{}
 }
 
 // failedChange gives a member whose pod cannot run, and was made from another spec,
-// the present one. It costs nothing, since the member does not serve.
-func failedChange(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+// the present one. It costs nothing, since the member does not serve; but without a
+// volume the pod has the data, and is only made anew if it never had any.
+func failedChange(want goal, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
-		if m.Pod.Trouble != NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m) && mismatched(want, seen, m) {
-			return lifecycle.Proceed(repair(restart(m, heading(want, seen), Revision(want), "SpecCorrected",
+		hopeless := m.Pod.Trouble != NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m)
+		if volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == CrashLooping) {
+			continue
+		}
+		if hopeless && want.mismatches(m) {
+			return lifecycle.Proceed(repair(restart(m, want.next, want.revision, "SpecCorrected",
 				"%s could not run (%s); it is started with the present spec.", m.Name, m.Pod.Trouble)))
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// outdated says that a member of the list has another spec or version than it
-// should.
-func outdated(want *etcdv1.EtcdCluster, seen World, m Member) bool {
-	return ourListed(m) && mismatched(want, seen, m)
+// strippedMember brings back a StatefulSet that somebody deleted, also while no
+// quorum says who is a member: the volume and the status do.
+func strippedMember(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool {
+		return !seen.Listed && m.Volume.Exists && !m.Set.Exists && remembered(want.EtcdCluster, m.Name).Role != ""
+	})
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	s := start(m, want.version(m), "StatefulSetMissing", "%s has its volume but no StatefulSet; it is made again.", m.Name)
+	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
 }
 
-func mismatched(want *etcdv1.EtcdCluster, seen World, m Member) bool {
-	revision, v := Revision(want), heading(want, seen).String()
-	if !m.Set.Exists {
-		return false
+func endedPod(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists })
+	if !ok {
+		return lifecycle.Decision{}
 	}
-	return m.Set.Revision != revision || m.Set.Version != v ||
-		m.Pod.Exists && (m.Pod.Revision != revision || m.Pod.Version != v)
+	return lifecycle.Proceed(repair(restart(m, want.next, want.revision, "PodEnded",
+		"The pod of %s has ended and would not run again.", m.Name)))
 }
 
 // survivors are the voters as last known, and those of them that have their data.
@@ -100,7 +112,7 @@ func quorumLost(voters, kept []string) lifecycle.Decision {
 }
 
 // joiningMember promotes a learner when it has caught up.
-func joiningMember(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
+func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && learner(m) })
 	if !ok {
 		return lifecycle.Decision{}
@@ -125,11 +137,13 @@ func caughtUp(seen World, m Member) bool {
 }
 
 // death is why a member will not come back, empty if it may.
-func death(want *etcdv1.EtcdCluster, seen World, m Member, now time.Time) string {
+func death(want goal, seen World, m Member, now time.Time) string {
 	silent := m.Health != Healthy && !m.Pod.Ready && !m.Since.IsZero()
 	switch {
 	case m.Stranger || !listed(m):
 		return ""
+	case m.Door == Bootstrap && !bereft(m):
+		return "" // it could still begin, with settings in which it is a member
 	case m.Volume.Lost:
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
 	case bereft(m):
@@ -142,7 +156,7 @@ func death(want *etcdv1.EtcdCluster, seen World, m Member, now time.Time) string
 
 // bySpec says that the member's pod is hindered by what the spec says: another
 // member would fare no better.
-func bySpec(want *etcdv1.EtcdCluster, seen World, m Member) bool {
+func bySpec(want goal, seen World, m Member) bool {
 	switch m.Pod.Trouble {
 	case ImageUnpullable, BadContainer:
 		return true
@@ -151,7 +165,7 @@ func bySpec(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	case CrashLooping:
 		return learner(m) || firstVictim(seen, m)
 	}
-	return mismatched(want, seen, m)
+	return want.mismatches(m) && !volatile(want.EtcdCluster)
 }
 
 // firstVictim says that the member runs another spec or version than one that
@@ -186,14 +200,10 @@ func successor(seen World, from Member) (Member, bool) {
 }
 
 // ailingMember lets no wish begin while a member of the list does not serve.
-func ailingMember(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
+func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return voter(m) && !seen.serving(m) })
 	if !ok {
 		return lifecycle.Decision{}
-	}
-	if m.Pod.Ended && !m.Pod.Leaving {
-		return lifecycle.Proceed(repair(restart(m, heading(want, seen), Revision(want), "PodEnded",
-			"The pod of %s has ended and would not run again.", m.Name)))
 	}
 	if d := hindered(want, seen, m, now); d.Speaks() {
 		return d
@@ -204,6 +214,22 @@ func ailingMember(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle
 		return d.Until(since.Add(deadAfter))
 	}
 	return d
+}
+
+// leastMissed is who goes when there are too many: the sick first, then the newest
+// follower.
+func leastMissed(seen World) (Member, bool) {
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && !seen.serving(m) }); ok {
+		return m, true
+	}
+	return seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })
+}
+
+// needsLearners refuses to add a second voter that has no data yet: until it has,
+// the two have no quorum, and not even the member list could be changed back.
+func needsLearners(v version) lifecycle.Decision {
+	return lifecycle.Block("GrowthNeedsLearners", fmt.Sprintf(
+		"A cluster of one member can only grow with learners, which etcd %s does not have. Set spec.version to 3.4 or newer first.", v))
 }
 
 func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {

@@ -23,23 +23,26 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	if leaving(want) {
 		return farewell(want, seen)
 	}
+	goal := aim(want, seen)
 	return lifecycle.First(
 		unnamed(want),               // what must be remembered is written down first
-		forming(want, seen, now),    // all members at once, until a cluster is there
-		failedChange(want, seen),    // who does not run anyway takes a corrected spec at once
-		quorumAway(want, seen, now), // nothing destructive: wait for pods, or tell that data is lost
+		forming(goal, seen, now),    // all members at once, until a cluster is there
+		failedChange(goal, seen),    // who does not run anyway takes a corrected spec at once
+		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
+		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there
+		quorumAway(goal, seen, now), // nothing destructive: wait for pods, or tell that data is lost
 		halfRemoved(seen),           // finish what was begun: gone from etcd, not from Kubernetes
-		needlessLearner(want, seen), // a learner that nobody wants any more goes first
-		halfAdded(want, seen),       // in etcd, not yet in Kubernetes
+		needlessLearner(goal, seen), // a learner that nobody wants any more goes first
+		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes
 		doorAjar(want, seen),        // nobody votes before its door is shut
-		joiningMember(want, seen, now),
-		deadMember(want, seen, now),   // repair before any wish
+		joiningMember(goal, seen, now),
+		deadMember(goal, seen, now),   // repair before any wish
 		strangeMember(seen),           // who was added by hand
-		tooManyMembers(want, seen),    // the sick first, then the newest follower
-		ailingMember(want, seen, now), // nothing that can wait while a member does not serve
+		tooManyMembers(goal, seen),    // the sick first, then the newest follower
+		ailingMember(goal, seen, now), // nothing that can wait while a member does not serve
 		badCertificates(seen),
-		tooFewMembers(want, seen),
-		outdatedMember(want, seen), // followers first, the leader moved away and last
+		tooFewMembers(goal, seen),
+		outdatedMember(goal, seen), // followers first, the leader moved away and last
 		smallVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
@@ -57,11 +60,11 @@ func unnamed(want *etcdv1.EtcdCluster) lifecycle.Decision {
 
 // quorumAway speaks while the members have no quorum. As long as enough of them
 // have their data they need only come back.
-func quorumAway(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
+func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 	if seen.Listed {
 		return lifecycle.Decision{}
 	}
-	voters, kept := survivors(want, seen)
+	voters, kept := survivors(want.EtcdCluster, seen)
 	if len(kept) < len(voters)/2+1 {
 		return quorumLost(voters, kept)
 	}
@@ -84,9 +87,9 @@ func halfRemoved(seen World) lifecycle.Decision {
 		"%s is not in etcd's member list any more; what Kubernetes has of it is deleted.", m.Name)))
 }
 
-func needlessLearner(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+func needlessLearner(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && learner(m) })
-	if !ok || seen.count(ourListed) <= int(want.Spec.Size) {
+	if !ok || seen.count(ourListed) <= want.room {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(remove(m, "LearnerNotWanted", "%s was joining, but only %d members are wanted.", m.Name, want.Spec.Size))
@@ -96,13 +99,13 @@ func ourListed(m Member) bool { return ours(m) && listed(m) }
 
 // halfAdded starts a member that etcd knows and Kubernetes does not, or not any
 // more: its volume, if it had one, is still there.
-func halfAdded(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+func halfAdded(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ourListed(m) && !m.Set.Exists && !bereft(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	s := start(m, joining(want, seen), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)
-	return lifecycle.Proceed(repair(with(s, argRevision, Revision(want))))
+	s := start(m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)
+	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
 }
 
 // doorAjar waits until what Resources says about doors is so.
@@ -121,7 +124,7 @@ func doorAjar(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 // deadMember removes a voter that will not come back; tooFewMembers then replaces
 // it. Removing comes first because etcd adds no member while a voter is down
 // (server/etcdserver, --strict-reconfig-check).
-func deadMember(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
+func deadMember(want goal, seen World, now time.Time) lifecycle.Decision {
 	for _, m := range seen.Members {
 		if cause := death(want, seen, m, now); cause != "" && voter(m) && seen.Listed {
 			return lifecycle.Proceed(repair(remove(m, "MemberDead", "%s is replaced: %s.", m.Name, cause)))
@@ -145,50 +148,57 @@ func strangeMember(seen World) lifecycle.Decision {
 	return lifecycle.Proceed(s)
 }
 
-func tooManyMembers(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+func tooManyMembers(want goal, seen World) lifecycle.Decision {
 	has, size := seen.count(ourListed), int(want.Spec.Size)
-	if has <= size {
+	if has <= want.room {
 		return lifecycle.Decision{}
 	}
-	m, ok := seen.last(func(m Member) bool { return ourListed(m) && !seen.serving(m) })
-	if !ok {
-		m, ok = seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })
-	}
+	m, ok := leastMissed(seen)
 	if !ok {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(remove(m, "TooManyMembers", "There are %d members and %d are wanted; %s goes.", has, size, m.Name))
 }
 
-func tooFewMembers(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+func tooFewMembers(want goal, seen World) lifecycle.Decision {
 	has, size := seen.count(ourListed), int(want.Spec.Size)
-	if has >= size {
+	if has >= want.room {
 		return lifecycle.Decision{}
 	}
 	name, verb := AddLearner, "learner"
-	if !joining(want, seen).can(hasLearners) {
+	if v := want.joins; !v.can(hasLearners) {
+		if has == 1 {
+			return needsLearners(v)
+		}
 		name, verb = AddVoter, "voter"
 	}
-	m := Member{Name: memberName(want, nextNumber(want, seen))}
+	m := Member{Name: memberName(want.EtcdCluster, nextNumber(want.EtcdCluster, seen))}
 	s := step(name, m, "TooFewMembers", "There are %d members and %d are wanted; %s joins as a %s.", has, size, m.Name, verb)
-	return lifecycle.Proceed(with(s, argPeerURL, PeerURL(want, m.Name)))
+	if has >= size {
+		s.Reason = "SpecChanged"
+		s.Message = m.Name + " joins with the present spec, and an old member goes then: without volumes a restart would lose its data."
+	}
+	return lifecycle.Proceed(with(s, argPeerURL, PeerURL(want.EtcdCluster, m.Name)))
 }
 
 // outdatedMember restarts one member with the present spec and the next version.
-func outdatedMember(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return outdated(want, seen, m) && !m.Leads })
+func outdatedMember(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return want.outdates(m) && !m.Leads })
 	if !ok {
-		m, ok = seen.find(func(m Member) bool { return outdated(want, seen, m) })
+		m, ok = seen.find(func(m Member) bool { return want.outdates(m) })
 	}
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	to, reason := heading(want, seen), "SpecChanged"
+	to, reason := want.next, "SpecChanged"
 	if m.Version != to.String() {
 		reason = "VersionChanged"
 	}
-	if heir, able := successor(seen, m); m.Leads && able && present(want, seen).can(leaderMoves) {
+	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(moveLeader(m, heir, reason, "%s leads and is to be restarted; %s takes over.", m.Name, heir.Name))
 	}
-	return lifecycle.Proceed(restart(m, to, Revision(want), reason, "%s is restarted with etcd %s and the present spec.", m.Name, to))
+	if volatile(want.EtcdCluster) {
+		return lifecycle.Proceed(remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name))
+	}
+	return lifecycle.Proceed(restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to))
 }

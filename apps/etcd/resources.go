@@ -169,10 +169,19 @@ func door(want *etcdv1.EtcdCluster, seen World, m Member) Door {
 		return m.Door
 	case !listed(m) || m.Joined || bereft(m):
 		return Shut
+	case initial(want, m.Name) && goesNext(want, seen, m):
+		return Shut
 	case initial(want, m.Name):
 		return Bootstrap
 	}
 	return Join
+}
+
+// goesNext says that the member is removed before it ever started. Its door is shut
+// first, or it could begin after it was removed.
+func goesNext(want *etcdv1.EtcdCluster, seen World, m Member) bool {
+	victim, ok := leastMissed(seen)
+	return ok && victim.Name == m.Name && seen.count(ourListed) > int(want.Spec.Size)
 }
 
 // doorMap is what etcd's container reads at each start.

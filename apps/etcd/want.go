@@ -70,13 +70,13 @@ func heading(want *etcdv1.EtcdCluster, seen World) version {
 	return hop(from, to)
 }
 
-// joining is the version that a new member gets: the oldest that runs, because etcd
-// refuses a member that is older than the cluster.
-func joining(want *etcdv1.EtcdCluster, seen World) version {
-	if v := present(want, seen); v != (version{}) && formed(want, seen) {
+// joining is the version that a new member gets: the oldest that runs, which every
+// cluster accepts; without volumes the next one, since members are not restarted.
+func joining(want *etcdv1.EtcdCluster, seen World, next version) version {
+	if v := present(want, seen); v != (version{}) && formed(want, seen) && !volatile(want) {
 		return v
 	}
-	return heading(want, seen)
+	return next
 }
 
 // Revision is a digest of what users can set on pods. The operator's own share of
@@ -92,6 +92,46 @@ func Revision(want *etcdv1.EtcdCluster) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write(raw)
 	return strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// goal is what is wanted, with what follows from it worked out once a turn.
+type goal struct {
+	*etcdv1.EtcdCluster
+	// revision and next are what a member's pod is to have now.
+	revision string
+	next     version
+	// joins is the version that a new member gets.
+	joins version
+	// room is how many members there may be: one more than wanted while members
+	// without volumes are replaced by ones with another spec.
+	room int
+}
+
+func aim(want *etcdv1.EtcdCluster, seen World) goal {
+	g := goal{EtcdCluster: want, revision: Revision(want), next: heading(want, seen), room: int(want.Spec.Size)}
+	g.joins = joining(want, seen, g.next)
+	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.outdates(m) }); ok && volatile(want) {
+		g.room++
+	}
+	return g
+}
+
+// outdates says that a member of the list has another spec or version than it
+// should.
+func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
+
+// version is what a member starts with that has no StatefulSet: never one older than
+// its data.
+func (g goal) version(m Member) version {
+	if v, err := parse(ran(g.EtcdCluster, m)); err == nil {
+		return v
+	}
+	return g.joins
+}
+
+func (g goal) mismatches(m Member) bool {
+	differs := func(revision, v string) bool { return revision != g.revision || v != g.next.String() }
+	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) || m.Pod.Exists && differs(m.Pod.Revision, m.Pod.Version))
 }
 
 // volatile says that data lives only as long as its pod.
@@ -116,10 +156,10 @@ func memory(want *etcdv1.EtcdCluster) etcdv1.Memories {
 	return *want.Status.Memory
 }
 
-// formed says that the cluster has come into being. What is remembered and what is
-// seen both count: either may be lost, and a cluster must never begin twice.
+// formed says that the cluster has come into being: a quorum has answered, now or
+// ever. That some member answers is not enough, the others may still have to start.
 func formed(want *etcdv1.EtcdCluster, seen World) bool {
-	return memory(want).Formed || seen.Listed || seen.ClusterID != 0
+	return memory(want).Formed || seen.Listed
 }
 
 // initial says that the cluster begins with the member.

@@ -227,15 +227,10 @@ func (w World) quorum() int { return w.count(voter)/2 + 1 }
 // count: its user has chosen to live with the interruption.
 func (w World) missing() int {
 	present := w.count(func(m Member) bool {
-		return w.servingVoter(m) || w.count(voter) <= 2 && voter(m) && (m.Restarting || w.secondJoining(m))
+		return w.servingVoter(m) || w.count(voter) <= 2 && voter(m) && m.Restarting
 	})
 	return max(0, w.quorum()-present)
 }
-
-// secondJoining mirrors etcd's own exception (server/etcdserver/api/membership,
-// IsReadyToAddVotingMember): before learners existed, a cluster of one could only
-// grow by waiting for its second voter.
-func (w World) secondJoining(m Member) bool { return !m.Joined && w.count(voter) == 2 }
 
 // change returns the world with the named member changed, and without those that
 // neither system knows any more.
