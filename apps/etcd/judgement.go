@@ -24,6 +24,7 @@ func forming(want goal, seen World, now time.Time) lifecycle.Decision {
 		badCertificates(seen),
 		startInitial(want, seen),
 		failedChange(want, seen),
+		endedPod(want, seen),
 		hinderedAny(want, seen, now),
 		await(Formed, Member{Name: want.Name}, time.Time{}, "Forming", "%d members start and agree on a cluster.",
 			len(memory(want.EtcdCluster).InitialMembers)),

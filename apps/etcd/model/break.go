@@ -83,6 +83,9 @@ func (m *Model) endPod(name string, _ *rand.Rand) string {
 		return ""
 	}
 	m.pods[name].up, m.pods[name].ended = false, true
+	if m.volatile {
+		m.disks[name] = &disk{}
+	}
 	return "the pod of " + name + " has ended"
 }
 
