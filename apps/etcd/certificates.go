@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"encoding/json"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +55,9 @@ func own(want *etcdv1.EtcdCluster) etcdv1.TLSSecrets {
 func peersEncrypt(want *etcdv1.EtcdCluster) bool   { return managed(want) || own(want).Peer != "" }
 func clientsEncrypt(want *etcdv1.EtcdCluster) bool { return managed(want) || own(want).Server != "" }
 
-func authority(want *etcdv1.EtcdCluster) string { return want.Name + "-ca" }
+// Two authorities: a client of the database must not be able to pose as a member.
+func clientAuthority(want *etcdv1.EtcdCluster) string { return want.Name + "-ca" }
+func peerAuthority(want *etcdv1.EtcdCluster) string   { return want.Name + "-peer-ca" }
 
 func clientSecret(want *etcdv1.EtcdCluster) string {
 	if managed(want) {
@@ -77,7 +80,7 @@ func serverSecret(want *etcdv1.EtcdCluster, member string) string {
 	return own(want).Server
 }
 
-// certificateSecrets are the recipes of a managed cluster: an authority that is
+// certificateSecrets are the recipes of a managed cluster: two authorities that are
 // this cluster's alone, one certificate for clients, and two for each member.
 func certificateSecrets(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Object, error) {
 	if !managed(want) {
@@ -92,8 +95,9 @@ func certificateSecrets(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Objec
 		}
 		all = append(all, s)
 	}
-	add(authority(want), Certificate{CommonName: want.Name})
-	add(clientSecret(want), Certificate{Authority: authority(want), CommonName: "client", Client: true})
+	add(clientAuthority(want), Certificate{CommonName: want.Name})
+	add(peerAuthority(want), Certificate{CommonName: want.Name + " peers"})
+	add(clientSecret(want), Certificate{Authority: clientAuthority(want), CommonName: "client", Client: true})
 	for _, m := range residents(want, seen) {
 		add(peerSecret(want, m.Name), peerCertificate(want, m.Name))
 		add(serverSecret(want, m.Name), serverCertificate(want, m.Name))
@@ -117,7 +121,7 @@ func certificate(want *etcdv1.EtcdCluster, name string, c Certificate) (*corev1.
 // pod only: etcd checks that the name resolves to the caller's address.
 func peerCertificate(want *etcdv1.EtcdCluster, member string) Certificate {
 	return Certificate{
-		Authority: authority(want), CommonName: member, Server: true, Client: true,
+		Authority: peerAuthority(want), CommonName: member, Server: true, Client: true,
 		DNSNames: []string{podHost(want, member)},
 	}
 }
@@ -127,11 +131,11 @@ func peerCertificate(want *etcdv1.EtcdCluster, member string) Certificate {
 func serverCertificate(want *etcdv1.EtcdCluster, member string) Certificate {
 	service := clientService(want)
 	return Certificate{
-		Authority: authority(want), CommonName: member, Server: true, Client: true,
-		DNSNames: []string{
+		Authority: clientAuthority(want), CommonName: member, Server: true, Client: true,
+		DNSNames: slices.Compact([]string{
 			podHost(want, member), host(want, service), service + "." + want.Namespace + ".svc",
 			service + "." + want.Namespace, service, "localhost",
-		},
+		}),
 		IPAddresses: []string{"127.0.0.1", "::1"},
 	}
 }

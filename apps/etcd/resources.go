@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"strings"
@@ -190,13 +191,25 @@ func doorMap(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: doorName(m.Name), Labels: memberLabels(want, m.Name)},
 		Data: map[string]string{
-			DoorKey: string(d), "token": token(want), "state": state(d), "cluster": cluster(want, seen, m, d),
+			doorKey: cmp.Or(string(d), shut), "token": token(want), "state": state(d), "cluster": cluster(want, seen, m, d),
 		},
 	}
 }
 
-// DoorKey is where a door's ConfigMap says how it stands.
-const DoorKey = "door"
+// doorKey is where a door's ConfigMap says how it stands, and shut how an open one
+// does not.
+const (
+	doorKey = "door"
+	shut    = "Shut"
+)
+
+// DoorOf is how the door stands, by its ConfigMap.
+func DoorOf(c *corev1.ConfigMap) Door {
+	if stands := c.Data[doorKey]; stands != shut {
+		return Door(stands)
+	}
+	return Shut
+}
 
 func doorName(member string) string { return member + "-door" }
 

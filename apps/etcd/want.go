@@ -123,15 +123,20 @@ func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
 // version is what a member starts with that has no StatefulSet: never one older than
 // its data.
 func (g goal) version(m Member) version {
-	if v, err := parse(ran(g.EtcdCluster, m)); err == nil {
-		return v
+	for _, s := range []string{remembered(g.EtcdCluster, m.Name).Target, ran(g.EtcdCluster, m)} {
+		if v, err := parse(s); err == nil {
+			return v
+		}
 	}
 	return g.joins
 }
 
+// mismatches looks at the template and at the pod; a pod that is being deleted will
+// be made anew from the template.
 func (g goal) mismatches(m Member) bool {
 	differs := func(revision, v string) bool { return revision != g.revision || v != g.next.String() }
-	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) || m.Pod.Exists && differs(m.Pod.Revision, m.Pod.Version))
+	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) ||
+		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version))
 }
 
 // volatile says that data lives only as long as its pod.

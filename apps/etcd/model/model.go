@@ -186,7 +186,7 @@ func (m *Model) Provide(want *etcdv1.EtcdCluster, resources []lifecycle.Object, 
 	wanted := map[string]door{}
 	for _, obj := range resources {
 		if c, ok := obj.(*corev1.ConfigMap); ok {
-			wanted[c.Labels[etcd.LabelMember]] = door{etcd.Door(c.Data[etcd.DoorKey]), c.Data["cluster"]}
+			wanted[c.Labels[etcd.LabelMember]] = door{etcd.DoorOf(c), c.Data["cluster"]}
 		}
 	}
 	for _, name := range keys(wanted) {
