@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -15,7 +16,18 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 		return leads(seen, ""), leads(seen, s.Target)
 	}
 	worst, best := effects(seen, s)
-	return seen.change(s.Target, worst), seen.change(s.Target, best)
+	return seen.change(s.Target, worst), elected(seen.change(s.Target, best))
+}
+
+// elected is the world after an election, if the voters that serve can hold one.
+func elected(w World) World {
+	if _, led := w.leader(); led || w.missing() > 0 || !w.Listed {
+		return w
+	}
+	if m, ok := w.find(w.servingVoter); ok {
+		return leads(w, m.Name)
+	}
+	return w
 }
 
 // effects are the changes to the target, at its worst and in the end.
@@ -81,7 +93,7 @@ func dismissed(m *Member, s lifecycle.Step) {
 func restarting(m *Member, s lifecycle.Step) {
 	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
 	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision}
-	m.Health, m.Leads, m.Version, m.Restarting = Unknown, false, "", true
+	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
 }
 
 func serves(m *Member, seen World) {
@@ -103,7 +115,7 @@ func leads(seen World, name string) World {
 func allServe(seen World) World {
 	first := ""
 	for _, m := range seen.Members {
-		if !inKube(m) || bereft(m) {
+		if !m.Set.Exists || bereft(m) {
 			continue
 		}
 		seen = seen.change(m.Name, func(m *Member) {

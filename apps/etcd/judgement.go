@@ -54,7 +54,7 @@ func failedChange(want goal, seen World) lifecycle.Decision {
 			continue
 		}
 		if hopeless && want.mismatches(m) {
-			return lifecycle.Proceed(repair(restart(m, want.next, want.revision, "SpecCorrected",
+			return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "SpecCorrected",
 				"%s could not run (%s); it is started with the present spec.", m.Name, m.Pod.Trouble)))
 		}
 	}
@@ -65,7 +65,7 @@ func failedChange(want goal, seen World) lifecycle.Decision {
 // quorum says who is a member: the volume and the status do.
 func strippedMember(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return !seen.Listed && m.Volume.Exists && !m.Set.Exists && remembered(want.EtcdCluster, m.Name).Role != ""
+		return !seen.Listed && m.Volume.Exists && !m.Set.Exists && mayBelong(want.EtcdCluster, m)
 	})
 	if !ok {
 		return lifecycle.Decision{}
@@ -74,12 +74,23 @@ func strippedMember(want goal, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
 }
 
+// mayBelong says that the member was in the list when it was last known, or that
+// nothing is remembered. To start a member that is not is harmless: it has its data,
+// and the others refuse it.
+func mayBelong(want *etcdv1.EtcdCluster, m Member) bool {
+	known := false
+	for _, old := range want.Status.Members {
+		known = known || old.Role != ""
+	}
+	return !known || remembered(want, m.Name).Role != ""
+}
+
 func endedPod(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists })
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(repair(restart(m, want.next, want.revision, "PodEnded",
+	return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "PodEnded",
 		"The pod of %s has ended and would not run again.", m.Name)))
 }
 
@@ -202,7 +213,7 @@ func successor(seen World, from Member) (Member, bool) {
 
 // ailingMember lets no wish begin while a member of the list does not serve.
 func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return voter(m) && !seen.serving(m) })
+	m, ok := seen.find(func(m Member) bool { return voter(m) && (!seen.serving(m) || !m.Joined) })
 	if !ok {
 		return lifecycle.Decision{}
 	}

@@ -126,17 +126,18 @@ func doorAjar(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 // (server/etcdserver, --strict-reconfig-check).
 func deadMember(want goal, seen World, now time.Time) lifecycle.Decision {
 	for _, m := range seen.Members {
-		if cause := death(want, seen, m, now); cause != "" && voter(m) && seen.Listed {
+		if cause := death(want, seen, m, now); cause != "" && voter(m) && seen.count(voter) > 1 {
 			return lifecycle.Proceed(repair(remove(m, "MemberDead", "%s is replaced: %s.", m.Name, cause)))
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// strangeMember removes who was added by hand: the object declares the members.
+// strangeMember removes who was added by hand: the object declares the members. As
+// long as a stranger is needed for the quorum, the others are waited for.
 func strangeMember(seen World) lifecycle.Decision {
 	m, ok := seen.find(stranger)
-	if !ok {
+	if !ok || seen.change(m.Name, func(m *Member) { m.Role = Outside }).missing() > seen.missing() {
 		return lifecycle.Decision{}
 	}
 	if to, ok := successor(seen, m); m.Leads && ok {
@@ -190,7 +191,7 @@ func outdatedMember(want goal, seen World) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	to, reason := want.next, "SpecChanged"
+	to, reason := want.after(m), "SpecChanged"
 	if m.Version != to.String() {
 		reason = "VersionChanged"
 	}

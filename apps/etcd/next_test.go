@@ -64,6 +64,7 @@ func begins() map[string]page {
 		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(etcd.ImageUnpullable, time.Hour)), "Blocked ImagePullBackOff"},
 		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(etcd.ImageUnpullable, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"Settled":     {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
+		"Unpublished": {"a member that serves, but has not told its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Door = false, etcd.Bootstrap }), "Wait Serving e-2 (MemberNotServing)"},
 	}
 }
 
@@ -258,6 +259,7 @@ func TestGates(t *testing.T) {
 		"RestartOne":    {"two of three are a quorum", serving(3), restart("e-1", "3.6.16"), ""},
 		"RestartSecond": {"one of three is none", serving(3).with("e-0", down(time.Second)), restart("e-1", "3.6.16"), "KeepsQuorum"},
 		"RestartSick":   {"to restart who is down costs nothing", serving(3).with("e-1", down(time.Second)), restart("e-1", "3.6.16"), ""},
+		"RemoveOnly":    {"the last voter is never removed, even while it is down", serving(1).with("e-0", down(time.Hour)), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
 		"RestartOnly":   {"who has one member lives with its restart", serving(1), restart("e-0", "3.6.16"), ""},
 		"RemoveDead":    {"removing the dead makes nothing worse", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-1"}, ""},
 		"RemoveGood":    {"removing a good one does", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},

@@ -57,15 +57,18 @@ func remembered(want *etcdv1.EtcdCluster, name string) etcdv1.MemberStatus {
 }
 
 // heading is the version that the members are to have next: the target, or a stop
-// on the way to it. Where the way is barred it is the present one.
+// on the way to it. Where the way is barred it is the present one. It is nothing if
+// the cluster has formed and nobody knows with which version.
 func heading(want *etcdv1.EtcdCluster, seen World) version {
 	from := present(want, seen)
 	to, err := target(want)
 	switch {
 	case err != nil || refusal(from, to) != "":
 		return from
-	case from == version{} || !formed(want, seen):
+	case !formed(want, seen):
 		return to
+	case from == version{}:
+		return version{}
 	}
 	return hop(from, to)
 }
@@ -110,6 +113,9 @@ type goal struct {
 func aim(want *etcdv1.EtcdCluster, seen World) goal {
 	g := goal{EtcdCluster: want, revision: Revision(want), next: heading(want, seen), room: int(want.Spec.Size)}
 	g.joins = joining(want, seen, g.next)
+	if to, err := target(want); err == nil && g.joins == (version{}) {
+		g.joins = to // nobody knows better than the user
+	}
 	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.outdates(m) }); ok && volatile(want) {
 		g.room++
 	}
@@ -120,10 +126,10 @@ func aim(want *etcdv1.EtcdCluster, seen World) goal {
 // should.
 func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
 
-// version is what a member starts with that has no StatefulSet: never one older than
-// its data.
+// version is what a member has or had, so that it never starts with one that is
+// older than its data; a member that had none gets that of who joins.
 func (g goal) version(m Member) version {
-	for _, s := range []string{remembered(g.EtcdCluster, m.Name).Target, ran(g.EtcdCluster, m)} {
+	for _, s := range []string{m.Set.Version, remembered(g.EtcdCluster, m.Name).Target, ran(g.EtcdCluster, m)} {
 		if v, err := parse(s); err == nil {
 			return v
 		}
@@ -131,10 +137,20 @@ func (g goal) version(m Member) version {
 	return g.joins
 }
 
+// after is the version that the member has next: its own if no other is known to be
+// right.
+func (g goal) after(m Member) version {
+	if g.next != (version{}) {
+		return g.next
+	}
+	return g.version(m)
+}
+
 // mismatches looks at the template and at the pod; a pod that is being deleted will
 // be made anew from the template.
 func (g goal) mismatches(m Member) bool {
-	differs := func(revision, v string) bool { return revision != g.revision || v != g.next.String() }
+	next := g.after(m).String()
+	differs := func(revision, v string) bool { return revision != g.revision || v != next }
 	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) ||
 		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version))
 }

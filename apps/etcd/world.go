@@ -229,6 +229,9 @@ func (w World) missing() int {
 	present := w.count(func(m Member) bool {
 		return w.servingVoter(m) || w.count(voter) <= 2 && voter(m) && m.Restarting
 	})
+	if w.count(voter) == 0 {
+		return 2 // worse than one voter that is down: it can come back
+	}
 	return max(0, w.quorum()-present)
 }
 
