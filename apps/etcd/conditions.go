@@ -169,7 +169,7 @@ func members(want *etcdv1.EtcdCluster, seen World) []etcdv1.MemberStatus {
 func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus {
 	old := remembered(want, m.Name)
 	s := etcdv1.MemberStatus{
-		Name: m.Name, ID: old.ID, Role: old.Role, Version: ran(want, m), Target: either(m.Set.Exists, m.Set.Version, old.Target),
+		Name: m.Name, ID: old.ID, Role: old.Role, Version: ran(want, m),
 		Health: string(m.Health), Node: m.Pod.Node, Trouble: string(m.Pod.Trouble),
 	}
 	if s.Health == "" {

@@ -76,7 +76,7 @@ func added(m *Member, s lifecycle.Step) {
 func started(m *Member, s lifecycle.Step) {
 	m.Volume.Exists, m.Set.Exists, m.Pod.Exists = true, true, true
 	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
-	m.Pod.Version, m.Pod.Revision = m.Set.Version, m.Set.Revision
+	m.Pod.Version, m.Pod.Revision, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 }
 
 // promoted makes a voter. A learner answers no linearizable reads, so its pod cannot
@@ -93,6 +93,7 @@ func dismissed(m *Member, s lifecycle.Step) {
 func restarting(m *Member, s lifecycle.Step) {
 	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
 	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision}
+	m.Volume.Version = m.Set.Version
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
 }
 

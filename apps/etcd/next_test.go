@@ -156,7 +156,7 @@ func heals() map[string]page {
 func loses() map[string]page {
 	three := func() *etcdv1.EtcdCluster { return told(wanted(3), serving(3)) }
 	noSet := serving(3).silent().with("e-1", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
-	upgraded := serving(3).with("e-1", func(m *etcd.Member) { m.Set.Version, m.Version = "3.7.3", "" })
+	newer := noSet.with("e-1", func(m *etcd.Member) { m.Volume.Version = "3.7.3" })
 	fixed := told(wanted(1), serving(1))
 	fixed.Spec.Pod.PriorityClassName = "corrected"
 	return map[string]page{
@@ -165,7 +165,7 @@ func loses() map[string]page {
 		"TwoLost":    {"two of three are too many: nothing is touched", three(), serving(3).silent().with("e-0", lost).with("e-1", lost), "Blocked QuorumLost"},
 		"AllMissing": {"nor is a second cluster begun when everything is gone", three(), scene{}, "Blocked QuorumLost"},
 		"SetGone":    {"a StatefulSet is made again without asking etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
-		"SetNewer":   {"with the version that it had, its data may be of it (sim seed 1774)", told(wanted(3), upgraded), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
+		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(etcd.CrashLooping, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(etcd.Unschedulable, time.Hour)), "Blocked Unschedulable"},
 	}

@@ -96,7 +96,7 @@ func render(t *testing.T, want *etcdv1.EtcdCluster, r rendering) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if claim := etcd.Claim(want, "e-0"); claim != nil {
+	if claim := etcd.Claim(want, step); claim != nil {
 		objects = append(objects, claim)
 	}
 	var docs []string

@@ -83,9 +83,12 @@ func TestEverySmallWorld(t *testing.T) {
 		for _, version := range []string{"3.6.16", "3.7.3"} {
 			t.Run(fmt.Sprintf("%d-%s", size, version), func(t *testing.T) {
 				t.Parallel()
-				most, worlds := 5, 0
-				if size > 5 {
-					most = 3
+				most, worlds := 3, 0
+				switch {
+				case size == 3 && version == "3.6.16":
+					most = 5
+				case size%2 == 1 && size <= 5:
+					most = 4
 				}
 				smallWorlds(most, func(code string) {
 					worlds++

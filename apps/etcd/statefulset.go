@@ -119,9 +119,9 @@ func ClaimName(want *etcdv1.EtcdCluster, member string) string {
 	return member + "-" + incarnation(want)
 }
 
-// Claim is the member's volume, or nil if it has none of its own. It has no owner:
-// only a Step deletes it.
-func Claim(want *etcdv1.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
+// Claim is the volume of the member that the step starts or restarts, or nil if it
+// has none of its own. It has no owner: only a Step deletes it.
+func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeClaim {
 	if volatile(want) {
 		return nil
 	}
@@ -129,10 +129,13 @@ func Claim(want *etcdv1.EtcdCluster, member string) *corev1.PersistentVolumeClai
 	if want.Spec.Storage.Size != nil {
 		size = want.Spec.Storage.Size.DeepCopy()
 	}
-	labels := memberLabels(want, member)
+	labels := memberLabels(want, s.Target)
 	labels[LabelCluster] = string(want.UID)
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: ClaimName(want, member), Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: ClaimName(want, s.Target), Labels: labels,
+			Annotations: map[string]string{AnnotationVersion: s.Args[argVersion]},
+		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			StorageClassName: want.Spec.Storage.StorageClassName,

@@ -26,8 +26,9 @@ const (
 	// Dismiss deletes the member's StatefulSet, and its volume unless Args say
 	// volume=keep.
 	Dismiss = "Dismiss"
-	// Restart gives the member's StatefulSet its new template and deletes the pod
-	// that was made from another. Args: version, revision.
+	// Restart writes the version on the member's claim, gives its StatefulSet the new
+	// template and deletes the pod that was made from another. Args: version,
+	// revision.
 	Restart = "Restart"
 	// GrowVolume asks for more storage. Args: size in bytes.
 	GrowVolume = "GrowVolume"

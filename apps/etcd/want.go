@@ -129,7 +129,7 @@ func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
 // version is what a member has or had, so that it never starts with one that is
 // older than its data; a member that had none gets that of who joins.
 func (g goal) version(m Member) version {
-	for _, s := range []string{m.Set.Version, remembered(g.EtcdCluster, m.Name).Target, ran(g.EtcdCluster, m)} {
+	for _, s := range []string{m.Set.Version, m.Volume.Version, ran(g.EtcdCluster, m)} {
 		if v, err := parse(s); err == nil {
 			return v
 		}

@@ -106,6 +106,9 @@ type Volume struct {
 	Exists bool
 	// Size is what the claim asks for, in bytes.
 	Size int64
+	// Version is the last that was about to run on it: its data may be of it. It is
+	// written on the claim before a StatefulSet gets it, and so survives that.
+	Version string
 	// Problem is why it cannot be had or grown; empty if nothing is known.
 	Problem string
 	// Lost says that the data of a member that had some is gone or unreadable.

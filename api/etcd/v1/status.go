@@ -144,11 +144,6 @@ type MemberStatus struct {
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Version that its StatefulSet has, or had when it was last seen: its data may
-	// be of that version.
-	// +optional
-	Target string `json:"target,omitempty"`
-
 	// Healthy, Unhealthy or Unknown.
 	Health string `json:"health"`
 

@@ -48,6 +48,7 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	if _, ok := m.disks[s.Target]; !ok && !m.volatile {
 		err := fx.Do("create the volume of "+s.Target, func() error {
 			m.disks[s.Target], m.sizes[s.Target] = &disk{}, want.Spec.Storage.Size.Value()
+			m.given[s.Target] = s.Args["version"]
 			return nil
 		})
 		if err != nil {
@@ -57,10 +58,22 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	return m.apply(want, s, fx)
 }
 
+// note writes the version on the claim, before anything can run with it.
+func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
+	v := s.Args["version"]
+	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
+		return nil
+	}
+	return fx.Do("write "+v+" on the volume of "+s.Target, func() error { m.given[s.Target] = v; return nil })
+}
+
 // apply renders what a driver would apply, for the errors that rendering may have.
 func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
 	set, err := etcd.StatefulSet(want, etcd.World{}, s)
 	if err != nil {
+		return err
+	}
+	if err := m.note(s, fx); err != nil {
 		return err
 	}
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
@@ -86,6 +99,7 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 	return fx.Do("delete the volume of "+s.Target, func() error {
 		delete(m.disks, s.Target)
 		delete(m.sizes, s.Target)
+		delete(m.given, s.Target)
 		return nil
 	})
 }

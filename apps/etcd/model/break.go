@@ -64,6 +64,7 @@ func (m *Model) loseDisk(name string, _ *rand.Rand) string {
 	m.bury(name)
 	delete(m.disks, name)
 	delete(m.sizes, name)
+	delete(m.given, name)
 	return "the volume of " + name + " is gone, and its pod"
 }
 

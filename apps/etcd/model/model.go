@@ -57,6 +57,8 @@ type Model struct {
 	// disks are the volumes by member, or with volatile storage the pods' own.
 	disks map[string]*disk
 	sizes map[string]int64
+	// given are the versions that are written on the claims.
+	given map[string]string
 
 	health map[string]health
 	err    error
@@ -76,7 +78,7 @@ type health struct {
 func New(volatile bool) *Model {
 	return &Model{
 		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
-		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, health: map[string]health{},
+		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
 	}
 }
 
@@ -156,7 +158,7 @@ func (m *Model) member(name string) etcd.Member {
 		seen.Set = *s
 	}
 	d, hasDisk := m.disks[name]
-	seen.Volume = etcd.Volume{Exists: hasDisk || m.volatile && seen.Set.Exists, Size: m.sizes[name]}
+	seen.Volume = etcd.Volume{Exists: hasDisk || m.volatile && seen.Set.Exists, Size: m.sizes[name], Version: m.given[name]}
 	if h := m.health[name]; !h.since.IsZero() {
 		seen.Health, seen.Since = h.is, h.since
 	}
