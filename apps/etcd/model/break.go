@@ -61,10 +61,7 @@ func (m *Model) loseDisk(name string, _ *rand.Rand) string {
 	if m.volatile || !m.spare(name) {
 		return ""
 	}
-	m.bury(name)
-	delete(m.disks, name)
-	delete(m.sizes, name)
-	delete(m.given, name)
+	m.LoseVolume(name)
 	return "the volume of " + name + " is gone, and its pod"
 }
 
@@ -141,4 +138,13 @@ func (m *Model) byHandAdded(_ string, chance *rand.Rand) string {
 		e.stranger = true
 	}
 	return "somebody adds " + name + " with etcdctl as a " + string(role)
+}
+
+// LoseVolume takes the member's volume away with its pod, whatever becomes of the
+// quorum.
+func (m *Model) LoseVolume(name string) {
+	m.bury(name)
+	delete(m.disks, name)
+	delete(m.sizes, name)
+	delete(m.given, name)
 }
