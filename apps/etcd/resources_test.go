@@ -33,10 +33,10 @@ func renderings() map[string]rendering {
 		"forming": {version: "3.6.16"},
 		"joining": {version: "3.6.16", seen: serving(2).with("e-7", func(m *etcd.Member) { m.Role, m.ID = etcd.Learner, 7 }).World},
 		"settled-3.4": {version: "3.4.23", seen: serving(1).World, edit: func(c *etcdv1.EtcdCluster) {
-			c.Spec.Size, c.Spec.TLS.Mode, c.Spec.Storage.Medium = 1, etcdv1.Off, etcdv1.Memory
+			c.Spec.Size, c.Spec.TLS.Mode, c.Spec.Storage.Medium = 1, etcdv1.Disabled, etcdv1.Memory
 		}},
 		"legacy-3.2": {version: "3.2.13", edit: func(c *etcdv1.EtcdCluster) {
-			c.Spec.TLS.Mode, c.Spec.Storage.Medium = etcdv1.Off, etcdv1.Ephemeral
+			c.Spec.TLS.Mode, c.Spec.Storage.Medium = etcdv1.Disabled, etcdv1.Ephemeral
 		}},
 		"own-secrets": {version: "3.5.35", seen: etcd.World{LegacyKeys: true}, edit: func(c *etcdv1.EtcdCluster) {
 			c.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}

@@ -18,7 +18,7 @@ func typeName(obj any) string { return fmt.Sprintf("%T", obj) }
 func wanted(size int32) *etcdv1.EtcdCluster {
 	c := &etcdv1.EtcdCluster{}
 	c.Name, c.Namespace, c.UID = "e", "ns", "7c1b"
-	c.Spec.Size, c.Spec.TLS.Mode = size, etcdv1.Off
+	c.Spec.Size, c.Spec.TLS.Mode = size, etcdv1.Disabled
 	etcd.Planner{}.Status(c, etcd.World{})
 	return c
 }

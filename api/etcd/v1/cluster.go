@@ -45,7 +45,7 @@ type EtcdClusterSpec struct {
 	// Number of members, 1 to 9. An odd number is advised: an even one tolerates no
 	// more failures than the odd number below it.
 	// +kubebuilder:default=3
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",messageExpression="'spec.size is ' + string(self) + ', allowed are 1 to 9; to delete the cluster, delete the EtcdCluster'"
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",message="spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"
 	// +optional
 	Size int32 `json:"size"`
 
@@ -74,12 +74,12 @@ type EtcdClusterSpec struct {
 	Image string `json:"image,omitempty"`
 
 	// Where members keep their data.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={medium: Persistent, size: "8Gi", retention: Delete}
 	// +optional
 	Storage StorageSpec `json:"storage,omitempty"`
 
 	// How traffic is encrypted and who may connect.
-	// +kubebuilder:default={}
+	// +kubebuilder:default={mode: Managed}
 	// +optional
 	TLS TLSSpec `json:"tls,omitempty"`
 
@@ -177,8 +177,9 @@ const (
 	Managed TLSMode = "Managed"
 	// Secrets have certificates of your own.
 	Secrets TLSMode = "Secrets"
-	// Off means no encryption and no authentication.
-	Off TLSMode = "Off"
+	// Disabled means no encryption and no authentication. (Off would be a boolean in
+	// YAML.)
+	Disabled TLSMode = "Disabled"
 )
 
 // TLSSpec says how traffic is encrypted.
@@ -188,9 +189,9 @@ const (
 type TLSSpec struct {
 	// Managed makes an authority for this cluster and certificates for members and
 	// clients, and renews them; clients mount the Secret <name>-client-tls. Secrets
-	// uses your own. Off encrypts nothing.
+	// uses your own. Disabled encrypts nothing.
 	// +kubebuilder:default=Managed
-	// +kubebuilder:validation:Enum=Managed;Secrets;Off
+	// +kubebuilder:validation:Enum=Managed;Secrets;Disabled
 	// +optional
 	Mode TLSMode `json:"mode,omitempty"`
 

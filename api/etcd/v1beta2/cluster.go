@@ -29,8 +29,8 @@ type EtcdCluster struct {
 // ClusterSpec is the wanted state.
 type ClusterSpec struct {
 	// Number of members, 1 to 9.
-	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",messageExpression="'spec.size is ' + string(self) + ', allowed are 1 to 9; to delete the cluster, delete the EtcdCluster'"
-	Size int `json:"size"`
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",message="spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"
+	Size int32 `json:"size"`
 
 	// Repository of etcd's images; the default is quay.io/coreos/etcd.
 	// +optional

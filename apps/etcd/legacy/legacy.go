@@ -114,7 +114,7 @@ func put(meta *metav1.ObjectMeta, key string, value any) error {
 // fromLegacy is what a legacy spec means in v1.
 func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 	out := etcdv1.EtcdClusterSpec{
-		Size: int32(in.Size), Repository: in.Repository, Paused: in.Paused, //nolint:gosec // 1 to 9
+		Size: in.Size, Repository: in.Repository, Paused: in.Paused,
 		Version: strings.TrimPrefix(in.Version, "v"),
 		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Retention: etcdv1.Delete},
 		TLS:     tlsFromLegacy(in.TLS),
@@ -165,7 +165,7 @@ func tlsFromLegacy(in *v1beta2.TLSPolicy) etcdv1.TLSSpec {
 		}
 	}
 	if s == (etcdv1.TLSSecrets{}) {
-		return etcdv1.TLSSpec{Mode: etcdv1.Off}
+		return etcdv1.TLSSpec{Mode: etcdv1.Disabled}
 	}
 	return etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &s}
 }
@@ -181,7 +181,7 @@ func toLegacy(in etcdv1.EtcdClusterSpec) v1beta2.ClusterSpec {
 		pod.PersistentVolumeClaimSpec = claim(in.Storage)
 	}
 	out := v1beta2.ClusterSpec{
-		Size: int(in.Size), Repository: in.Repository, Version: in.Version, Paused: in.Paused, TLS: tlsToLegacy(in.TLS),
+		Size: in.Size, Repository: in.Repository, Version: in.Version, Paused: in.Paused, TLS: tlsToLegacy(in.TLS),
 	}
 	if !reflect.DeepEqual(*pod, v1beta2.PodPolicy{}) {
 		out.Pod = pod

@@ -40,7 +40,7 @@ func TestLegacyToV1AndBackLosesNothing(t *testing.T) {
 	for seed := range int64(seeds) {
 		in := &v1beta2.EtcdCluster{}
 		filler(seed).Fill(in)
-		in.APIVersion, in.Spec.Size = v1beta2.GroupVersion.String(), int(seed%9)+1
+		in.APIVersion, in.Spec.Size = v1beta2.GroupVersion.String(), int32(seed%9)+1
 		mid, err := legacy.ToV1(in)
 		if err != nil {
 			t.Fatal(err)
@@ -133,7 +133,7 @@ func TestTheManifestThatUsersHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := etcdv1.EtcdClusterSpec{
-		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Off},
+		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
 		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Retention: etcdv1.Delete},
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" || got.APIVersion != "etcd.database.coreos.com/v1" {

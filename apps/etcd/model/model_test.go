@@ -26,7 +26,7 @@ func cluster(chance *rand.Rand) *etcdv1.EtcdCluster {
 	c.Name, c.Namespace, c.UID = "e", "ns", "b6b1a3a0"
 	size := resource.MustParse("1Gi")
 	c.Spec.Size, c.Spec.Storage.Size = 1+2*int32(chance.IntN(3)), &size
-	c.Spec.TLS.Mode = etcdv1.Off
+	c.Spec.TLS.Mode = etcdv1.Disabled
 	c.Spec.Version = upgrades[chance.IntN(2)]
 	if chance.IntN(4) == 0 {
 		c.Spec.Storage.Medium = etcdv1.Memory
