@@ -40,8 +40,9 @@ func TestGeneratedFilesAreUpToDate(t *testing.T) {
 	}
 	dir := t.TempDir()
 	cases := map[string]string{
-		"crd":  "crd:maxDescLen=1000 paths=../../api/... output:crd:dir=" + dir + "/crd",
-		"rbac": "rbac:roleName=governor paths=../../cmd/governor output:rbac:dir=" + dir + "/rbac",
+		"crd":      "crd:maxDescLen=1000 paths=../../api/cache/... output:crd:dir=" + dir + "/crd",
+		"crd/next": "crd:maxDescLen=300 paths=../../api/etcd/... output:crd:dir=" + dir + "/crd/next",
+		"rbac":     "rbac:roleName=governor paths=../../cmd/governor output:rbac:dir=" + dir + "/rbac",
 	}
 	for name, args := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -30,6 +30,12 @@ type Model[T lifecycle.Custom, W any] interface {
 	Break(now time.Time, chance *rand.Rand) string
 }
 
+// Truthful is a model that knows more than any driver could see, such as which
+// writes were acknowledged. Safe returns an error if that truth was violated.
+type Truthful interface {
+	Safe() error
+}
+
 // Life describes one application for the simulator.
 type Life[T lifecycle.Custom, W any] struct {
 	// Planner and Gates are the rules under test, the same as in production.

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -39,15 +42,32 @@ func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
 	}
 }
 
+// shortestFailure lives on all processors: a life depends on nothing but its seed.
 func shortestFailure[O lifecycle.Custom, W any](life Life[O, W], count int) (Outcome, bool) {
-	var worst Outcome
-	for seed := uint64(1); seed <= uint64(count); seed++ {
-		out := Run(life, seed)
-		if out.Err != nil && (worst.Err == nil || len(out.Transcript) < len(worst.Transcript)) {
-			worst = out
-		}
+	var (
+		worst Outcome
+		mu    sync.Mutex
+		born  atomic.Uint64
+		all   sync.WaitGroup
+	)
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for seed := born.Add(1); seed <= uint64(count); seed = born.Add(1) {
+				out := Run(life, seed)
+				mu.Lock()
+				if out.Err != nil && (worst.Err == nil || shorter(out, worst)) {
+					worst = out
+				}
+				mu.Unlock()
+			}
+		})
 	}
+	all.Wait()
 	return worst, worst.Err != nil
+}
+
+func shorter(a, b Outcome) bool {
+	return len(a.Transcript) < len(b.Transcript) || len(a.Transcript) == len(b.Transcript) && a.Seed < b.Seed
 }
 
 func report(t T, out Outcome) {

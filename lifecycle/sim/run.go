@@ -114,6 +114,11 @@ func (w *world[T, W]) tick() {
 }
 
 func (w *world[T, W]) check() {
+	if honest, ok := w.model.(Truthful); ok {
+		if err := honest.Safe(); err != nil {
+			w.fail("unsafe: %v", err)
+		}
+	}
 	if w.life.Safe == nil {
 		return
 	}

@@ -23,8 +23,23 @@ func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 			w.past = nil // own writes are seen, and a new process reads afresh
 		}
 	}()
-	d = w.decide(w.observe(), fx)
+	seen := w.observe()
+	d = w.decide(seen, fx)
+	w.tell(seen, fx)
 	return d, fx.count
+}
+
+// tell writes the planner's status fields, as an effect if they changed. What a
+// planner remembers there survives the operator only once it is written.
+func (w *world[T, W]) tell(seen W, fx *Effects) {
+	told := w.want.DeepCopyObject().(T)
+	w.life.Planner.Status(told, seen)
+	if reflect.DeepEqual(told, w.want) {
+		return
+	}
+	if err := fx.Do("write status", func() error { w.want = told; return nil }); err != nil {
+		w.note("status not written: %v", err)
+	}
 }
 
 // observe returns the world, or one since the operator's last own write.

@@ -1,0 +1,222 @@
+package v1beta2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// EtcdCluster is a cluster of etcd members, in the legacy API. Use v1 for new ones.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=etcdclusters,shortName=etcd,categories=all;governor
+// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Members wanted"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.currentVersion`,description="Version that runs"
+// +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="The state in one word"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type EtcdCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What you want.
+	Spec ClusterSpec `json:"spec"`
+
+	// What is, written by the operator.
+	// +optional
+	Status ClusterStatus `json:"status,omitempty"`
+}
+
+// ClusterSpec is the wanted state.
+type ClusterSpec struct {
+	// Number of members, 1 to 9.
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",message="spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"
+	Size int32 `json:"size"`
+
+	// Repository of etcd's images; the default is quay.io/coreos/etcd.
+	// +optional
+	Repository string `json:"repository,omitempty"`
+
+	// Release of etcd, such as "3.2.13", which is also the default.
+	// +optional
+	Version string `json:"version,omitempty"`
+
+	// True makes the operator observe only.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+
+	// What to add to the pods.
+	// +optional
+	Pod *PodPolicy `json:"pod,omitempty"`
+
+	// Certificates of your own; without them there is no encryption.
+	// +optional
+	TLS *TLSPolicy `json:"TLS,omitempty"`
+}
+
+// PodPolicy is added to every member's pod.
+type PodPolicy struct {
+	// Labels to add.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// Labels that a node must have.
+	// +optional
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+
+	// Affinity of the pods.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+
+	// True, without affinity, demands a node of its own for each member.
+	// Deprecated: use affinity.
+	// +optional
+	AntiAffinity bool `json:"antiAffinity,omitempty"`
+
+	// Requests and limits of etcd's container.
+	// +optional
+	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// Taints that the pods tolerate.
+	// +optional
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+
+	// Environment of etcd's container.
+	// +optional
+	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty"`
+
+	// Claim for each member's volume; without it data lives as long as the pod.
+	// +optional
+	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
+
+	// Annotations to add.
+	// +optional
+	Annotations map[string]string `json:"annotations,omitempty"`
+
+	// Image of an init container that is not needed any more.
+	// +optional
+	BusyboxImage string `json:"busyboxImage,omitempty"`
+
+	// Security context of the pods.
+	// +optional
+	SecurityContext *corev1.PodSecurityContext `json:"securityContext,omitempty"`
+
+	// Seconds that an init container waited for DNS; it is not needed any more.
+	// +optional
+	DNSTimeoutInSecond int64 `json:"DNSTimeoutInSecond,omitempty"`
+
+	// DNS domain of the Kubernetes cluster, such as ".cluster.local".
+	// +optional
+	ClusterDomain string `json:"ClusterDomain"`
+}
+
+// TLSPolicy says how traffic is encrypted.
+type TLSPolicy struct {
+	// Certificates of your own.
+	// +optional
+	Static *StaticTLS `json:"static,omitempty"`
+}
+
+// StaticTLS are certificates of your own.
+type StaticTLS struct {
+	// Certificates of the members.
+	// +optional
+	Member *MemberSecret `json:"member,omitempty"`
+
+	// Secret with etcd-client.crt, etcd-client.key and etcd-client-ca.crt.
+	// +optional
+	OperatorSecret string `json:"operatorSecret,omitempty"`
+}
+
+// MemberSecret has the certificates of the members.
+type MemberSecret struct {
+	// Secret with peer.crt, peer.key and peer-ca.crt.
+	// +optional
+	PeerSecret string `json:"peerSecret,omitempty"`
+
+	// Secret with server.crt, server.key and server-ca.crt.
+	// +optional
+	ServerSecret string `json:"serverSecret,omitempty"`
+}
+
+// ClusterStatus is the observed state.
+type ClusterStatus struct {
+	// Creating, Running or Failed.
+	// +optional
+	Phase string `json:"phase,omitempty"`
+
+	// Why it failed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// True while the operator observes only.
+	// +optional
+	ControlPaused bool `json:"controlPaused,omitempty"`
+
+	// Available, Recovering, Scaling and Upgrading.
+	// +optional
+	Conditions []ClusterCondition `json:"conditions,omitempty"`
+
+	// Number of members.
+	// +optional
+	Size int `json:"size"`
+
+	// Name of the Service for clients.
+	// +optional
+	ServiceName string `json:"serviceName,omitempty"`
+
+	// Port of the Service for clients.
+	// +optional
+	ClientPort int `json:"clientPort,omitempty"`
+
+	// Names of the members.
+	// +optional
+	Members MembersStatus `json:"members"`
+
+	// Version that runs.
+	// +optional
+	CurrentVersion string `json:"currentVersion"`
+
+	// Version that the members are changing to; empty when they are not.
+	// +optional
+	TargetVersion string `json:"targetVersion"`
+}
+
+// ClusterCondition is one fact about the cluster.
+type ClusterCondition struct {
+	// Available, Recovering, Scaling or Upgrading.
+	Type string `json:"type"`
+	// True, False or Unknown.
+	Status corev1.ConditionStatus `json:"status"`
+	// When it was last written.
+	// +optional
+	LastUpdateTime string `json:"lastUpdateTime,omitempty"`
+	// When the status last changed.
+	// +optional
+	LastTransitionTime string `json:"lastTransitionTime,omitempty"`
+	// Why, in one word.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// Why, in a sentence.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// MembersStatus are the members' names.
+type MembersStatus struct {
+	// Members that serve.
+	// +optional
+	Ready []string `json:"ready,omitempty"`
+	// Members that do not.
+	// +optional
+	Unready []string `json:"unready,omitempty"`
+}
+
+// EtcdClusterList is a list of legacy etcd clusters.
+//
+// +kubebuilder:object:root=true
+type EtcdClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []EtcdCluster `json:"items"`
+}

@@ -1,0 +1,201 @@
+package etcd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// The roles that users see.
+const (
+	roleLeader   = "Leader"
+	roleFollower = "Follower"
+)
+
+// Conditions says whether the cluster can be used, whether it is whole, and what
+// it can bear.
+func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Decision) []lifecycle.Condition {
+	serving, size := seen.count(seen.servingVoter), int(want.Spec.Size)
+	said := fmt.Sprintf("%d of %d members serve.", serving, size)
+	fact := func(kind string, is bool, otherwise, message string) lifecycle.Condition {
+		return lifecycle.Condition{Type: kind, Status: lifecycle.Truth(is), Reason: otherwise, Message: message}
+	}
+	available := seen.Listed && seen.missing() == 0
+	return []lifecycle.Condition{
+		fact("Available", available, either(available, "QuorumServes", d.Reason), said),
+		fact("Degraded", serving < size, either(serving < size, d.Reason, "AllServe"), said),
+		tolerance(want, seen),
+		fact("QuorumLost", d.Reason == "QuorumLost", either(d.Reason == "QuorumLost", "DataLost", "DataKept"), lossMessage(d)),
+		alarm(seen),
+	}
+}
+
+func either(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
+}
+
+func lossMessage(d lifecycle.Decision) string {
+	if d.Reason == "QuorumLost" {
+		return d.Message
+	}
+	return "A majority of the voters has its data, as far as is known."
+}
+
+// tolerance tells how many members may fail, and that an even size adds none.
+func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
+	spare := 0
+	if seen.Listed {
+		spare = max(0, seen.count(seen.servingVoter)-seen.quorum())
+	}
+	c := lifecycle.Condition{
+		Type: "FaultTolerant", Status: lifecycle.Truth(spare > 0), Reason: "MembersToSpare",
+		Message: fmt.Sprintf("%d members may fail without an interruption.", spare),
+	}
+	if size := want.Spec.Size; size%2 == 0 {
+		c.Reason = "EvenSize"
+		c.Message += fmt.Sprintf(" Size %d tolerates no more failures than size %d.", size, size-1)
+	} else if spare == 0 {
+		c.Reason = "NoneToSpare"
+	}
+	return c
+}
+
+func alarm(seen World) lifecycle.Condition {
+	c := lifecycle.Condition{Type: "Alarm", Status: metav1.ConditionFalse, Reason: "NoAlarm", Message: "etcd has raised no alarm."}
+	for _, m := range seen.Members {
+		if len(m.Alarms) > 0 {
+			c.Status, c.Reason = metav1.ConditionTrue, m.Alarms[0]
+			c.Message = m.Name + " has raised " + strings.Join(m.Alarms, ", ") + "."
+			break
+		}
+	}
+	return c
+}
+
+// Status writes what was seen, and what must be remembered.
+func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
+	s := &want.Status
+	s.Version = versions(want, seen)
+	s.Memory = remember(want, seen)
+	s.Members = members(want, seen)
+	s.Replicas = int32(seen.count(ourListed))
+	s.ReadyReplicas = int32(seen.count(seen.servingVoter))
+	s.Ready = fmt.Sprintf("%d/%d", s.ReadyReplicas, want.Spec.Size)
+	s.Selector = labels.SelectorFromSet(selector(want)).String()
+	s.ServiceName = clientService(want)
+	s.Endpoints = []string{clientScheme(want) + "://" + host(want, clientService(want)) + ":2379"}
+	s.ClientSecretName = clientSecret(want)
+	s.Leader = ""
+	if l, ok := seen.leader(); ok {
+		s.Leader = l.Name
+	}
+	if seen.ClusterID != 0 {
+		s.ClusterID = hex(seen.ClusterID)
+	}
+	s.Phase = phase(want, seen)
+}
+
+func phase(want *etcdv1.EtcdCluster, seen World) etcdv1.Phase {
+	switch {
+	case leaving(want):
+		return etcdv1.Deleting
+	case !formed(want, seen):
+		return etcdv1.Creating
+	case !seen.Listed || seen.missing() > 0:
+		return etcdv1.Unavailable
+	case seen.count(seen.servingVoter) < int(want.Spec.Size):
+		return etcdv1.Degraded
+	}
+	return etcdv1.Running
+}
+
+// versions chooses one if none is declared, and only once.
+func versions(want *etcdv1.EtcdCluster, seen World) etcdv1.VersionStatus {
+	v := want.Status.Version
+	if want.Spec.Version == "" && v.Chosen == "" {
+		v.Chosen = Newest
+	}
+	v.Current = present(want, seen).String()
+	v.Target = ""
+	if to, err := target(want); err == nil {
+		v.Target = to.String()
+	}
+	return v
+}
+
+// remember keeps what was written and adds what is new. If it was lost, what is
+// seen in Kubernetes says which members there are, and none may begin a cluster.
+func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
+	m := memory(want)
+	if want.Status.Memory == nil {
+		m = etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0}
+		for n := range int64(want.Spec.Size) {
+			m.InitialMembers = append(m.InitialMembers, memberName(want, n))
+		}
+		m.NextMember = int64(want.Spec.Size)
+	}
+	m.Formed = m.Formed || seen.Listed
+	m.NextMember = max(m.NextMember, nextNumber(want, seen))
+	return &m
+}
+
+// members keeps the last known role and version of who does not answer: rules rely
+// on both when there is no quorum.
+func members(want *etcdv1.EtcdCluster, seen World) []etcdv1.MemberStatus {
+	var all []etcdv1.MemberStatus
+	for _, m := range seen.Members {
+		all = append(all, member(want, seen, m))
+	}
+	for _, old := range want.Status.Members {
+		if _, ok := seen.named(old.Name); !ok && !seen.Listed && !leaving(want) {
+			old.Health, old.Trouble, old.Node = "Unknown", "Missing", ""
+			all = append(all, old)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b etcdv1.MemberStatus) int { return int(Number(a.Name) - Number(b.Name)) })
+	return all
+}
+
+func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus {
+	old := remembered(want, m.Name)
+	s := etcdv1.MemberStatus{
+		Name: m.Name, ID: old.ID, Role: old.Role, Version: ran(want, m),
+		Health: string(m.Health), Node: m.Pod.Node, Trouble: string(m.Pod.Trouble),
+	}
+	if s.Health == "" {
+		s.Health = "Unknown"
+	}
+	if seen.Listed {
+		s.ID, s.Role = hex(m.ID), role(m)
+	}
+	if bereft(m) {
+		s.Trouble = "DataLost"
+	}
+	if !m.Since.IsZero() {
+		s.Since = &metav1.Time{Time: m.Since}
+	}
+	if mebibytes := m.DBSize >> 20; mebibytes > 0 {
+		s.DBSize = resource.NewQuantity(mebibytes<<20, resource.BinarySI)
+	}
+	return s
+}
+
+func role(m Member) string {
+	switch {
+	case m.Role == Voter && m.Leads:
+		return roleLeader
+	case m.Role == Voter:
+		return roleFollower
+	}
+	return string(m.Role)
+}

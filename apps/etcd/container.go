@@ -1,0 +1,197 @@
+package etcd
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+)
+
+const (
+	repository = "quay.io/coreos/etcd"
+	dataDir    = "/var/lib/etcd"
+	peerTLS    = "/etc/etcd/peer-tls"
+	serverTLS  = "/etc/etcd/server-tls"
+	// user that etcd runs as; its images have none of their own.
+	user = 10001
+	// patience is how long a member may take to start: a database of 8Gi is read
+	// from disk, or copied from the leader, before it serves.
+	patience = 30 * 60
+)
+
+func image(want *etcdv1.EtcdCluster, v version) string {
+	switch {
+	case want.Spec.Image != "":
+		return want.Spec.Image
+	case want.Spec.Repository != "":
+		return want.Spec.Repository + ":v" + v.String()
+	}
+	return repository + ":v" + v.String()
+}
+
+func container(want *etcdv1.EtcdCluster, seen World, member string, v version) corev1.Container {
+	return corev1.Container{
+		Name:    Name,
+		Image:   image(want, v),
+		Command: []string{"etcd"},
+		Args:    append(arguments(want, seen, member, v), want.Spec.Pod.Args...),
+		Env:     environment(want, member),
+		Ports: []corev1.ContainerPort{
+			{Name: "client", ContainerPort: clientPort, Protocol: corev1.ProtocolTCP},
+			{Name: "peer", ContainerPort: peerPort, Protocol: corev1.ProtocolTCP},
+			{Name: "metrics", ContainerPort: metricsOnly, Protocol: corev1.ProtocolTCP},
+		},
+		Resources:      requirements(want),
+		StartupProbe:   alive(v, 1, patience),
+		LivenessProbe:  alive(v, 10, 6),
+		ReadinessProbe: readiness(v),
+		VolumeMounts:   mounts(want),
+		// etcd's last words tell what has become of its data: see Diagnose.
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		SecurityContext:          containerSecurity(),
+	}
+}
+
+func arguments(want *etcdv1.EtcdCluster, seen World, member string, v version) []string {
+	args := []string{
+		"--name=" + member,
+		"--data-dir=" + dataDir + "/data",
+		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", peerScheme(want), peerPort),
+		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", clientScheme(want), clientPort),
+		"--initial-advertise-peer-urls=" + PeerURL(want, member),
+		"--advertise-client-urls=" + ClientURL(want, member),
+	}
+	args = append(args, capabilities(v)...)
+	args = append(args, encryption(want, seen)...)
+	return append(args, options(want)...)
+}
+
+// capabilities are flags that a version has: those that are stable keep their name,
+// those that were experimental got another in 3.6 (CHANGELOG-3.6).
+func capabilities(v version) []string {
+	var args []string
+	if v.can(metricsPort) {
+		args = append(args, fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", metricsOnly))
+	}
+	if v.minor == jsonLogs {
+		args = append(args, "--logger=zap")
+	}
+	switch {
+	case v.can(featureGates):
+		args = append(args, "--feature-gates=InitialCorruptCheck=true")
+	case v.can(corruptCheck):
+		args = append(args, "--experimental-initial-corrupt-check=true")
+	}
+	return args
+}
+
+func encryption(want *etcdv1.EtcdCluster, seen World) []string {
+	var args []string
+	if peersEncrypt(want) {
+		cert, key, ca := files(seen, "peer")
+		args = append(args, "--peer-client-cert-auth=true", "--peer-cert-file="+peerTLS+cert,
+			"--peer-key-file="+peerTLS+key, "--peer-trusted-ca-file="+peerTLS+ca)
+	}
+	if clientsEncrypt(want) {
+		cert, key, ca := files(seen, "server")
+		args = append(args, "--client-cert-auth=true", "--cert-file="+serverTLS+cert,
+			"--key-file="+serverTLS+key, "--trusted-ca-file="+serverTLS+ca)
+	}
+	return args
+}
+
+func files(seen World, role string) (cert, key, ca string) {
+	if seen.LegacyKeys {
+		return "/" + role + ".crt", "/" + role + ".key", "/" + role + "-ca.crt"
+	}
+	return "/tls.crt", "/tls.key", "/ca.crt"
+}
+
+func options(want *etcdv1.EtcdCluster) []string {
+	var args []string
+	o := want.Spec.Options
+	if o.Quota != nil {
+		args = append(args, fmt.Sprintf("--quota-backend-bytes=%d", o.Quota.Value()))
+	}
+	if o.CompactionMode != "" {
+		args = append(args, "--auto-compaction-mode="+strings.ToLower(string(o.CompactionMode)),
+			"--auto-compaction-retention="+o.CompactionRetention)
+	}
+	if o.SnapshotCount > 0 {
+		args = append(args, fmt.Sprintf("--snapshot-count=%d", o.SnapshotCount))
+	}
+	return args
+}
+
+// environment has the door: the kubelet reads the ConfigMap at each start of the
+// container, and etcd reads the variables only if it has no data.
+func environment(want *etcdv1.EtcdCluster, member string) []corev1.EnvVar {
+	from := func(name, key string) corev1.EnvVar {
+		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: doorName(member)}, Key: key,
+		}}}
+	}
+	door := []corev1.EnvVar{
+		from("ETCD_INITIAL_CLUSTER", "cluster"), from("ETCD_INITIAL_CLUSTER_STATE", "state"),
+		from("ETCD_INITIAL_CLUSTER_TOKEN", "token"),
+	}
+	return append(append([]corev1.EnvVar{}, want.Spec.Pod.Env...), door...)
+}
+
+func requirements(want *etcdv1.EtcdCluster) corev1.ResourceRequirements {
+	r := *want.Spec.Pod.Resources.DeepCopy()
+	if r.Requests == nil && r.Limits == nil {
+		r.Requests = corev1.ResourceList{
+			corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("128Mi"),
+		}
+	}
+	return r
+}
+
+// alive never asks about the quorum: a member that waits for the others must not be
+// killed for it. Connecting is enough; etcd ends by itself when it cannot go on.
+func alive(v version, seconds, failures int32) *corev1.Probe {
+	where := "metrics"
+	if !v.can(metricsPort) {
+		where = "peer"
+	}
+	return &corev1.Probe{
+		ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromString(where)}},
+		PeriodSeconds: seconds, FailureThreshold: failures, TimeoutSeconds: 5,
+	}
+}
+
+// readiness asks for /health, which is a linearizable read. That space has run out is
+// no reason to stop reads. Before 3.3 the endpoint is only on the client port,
+// which may want a certificate; connecting must do.
+func readiness(v version) *corev1.Probe {
+	p := &corev1.Probe{PeriodSeconds: 2, FailureThreshold: 2, TimeoutSeconds: 3}
+	p.HTTPGet = &corev1.HTTPGetAction{Path: "/health?exclude=NOSPACE", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP}
+	if !v.can(metricsPort) {
+		p.HTTPGet, p.TCPSocket = nil, &corev1.TCPSocketAction{Port: intstr.FromString("client")}
+	}
+	return p
+}
+
+func mounts(want *etcdv1.EtcdCluster) []corev1.VolumeMount {
+	all := []corev1.VolumeMount{{Name: "data", MountPath: dataDir}}
+	if peersEncrypt(want) {
+		all = append(all, corev1.VolumeMount{Name: "peer-tls", MountPath: peerTLS, ReadOnly: true})
+	}
+	if clientsEncrypt(want) {
+		all = append(all, corev1.VolumeMount{Name: "server-tls", MountPath: serverTLS, ReadOnly: true})
+	}
+	return all
+}
+
+func containerSecurity() *corev1.SecurityContext {
+	return &corev1.SecurityContext{
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
+		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+}

@@ -1,0 +1,134 @@
+package etcd
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Effect says what a step or a wait does to the world.
+func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
+	if s.Name == Formed || s.Name == QuorumBack {
+		return seen, allServe(seen)
+	}
+	if s.Name == MoveLeader {
+		return leads(seen, ""), leads(seen, s.Target)
+	}
+	worst, best := effects(seen, s)
+	return seen.change(s.Target, worst), elected(seen.change(s.Target, best))
+}
+
+// elected is the world after an election, if the voters that serve can hold one.
+func elected(w World) World {
+	if _, led := w.leader(); led || w.missing() > 0 || !w.Listed {
+		return w
+	}
+	if m, ok := w.find(w.servingVoter); ok {
+		return leads(w, m.Name)
+	}
+	return w
+}
+
+// effects are the changes to the target, at its worst and in the end.
+func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
+	same := func(*Member) {}
+	switch s.Name {
+	case AddLearner, AddVoter:
+		return both(func(m *Member) { added(m, s) })
+	case Promote:
+		return both(promoted)
+	case RemoveMember:
+		return both(func(m *Member) { m.Role, m.ID, m.Joined, m.Leads = Outside, 0, false, false })
+	case StartMember:
+		return same, func(m *Member) { started(m, s) }
+	case Dismiss:
+		return both(func(m *Member) { dismissed(m, s) })
+	case Restart:
+		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
+	case GrowVolume:
+		return same, func(m *Member) { m.Volume.Size = number(s.Args[argSize]) }
+	case Serving, CaughtUp:
+		return same, func(m *Member) { serves(m, seen) }
+	case DoorTold:
+		return same, func(m *Member) { m.Door = Door(s.Args[argDoor]) }
+	}
+	return same, same
+}
+
+func both(edit func(*Member)) (worst, best func(*Member)) { return edit, edit }
+
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func added(m *Member, s lifecycle.Step) {
+	m.Role, m.PeerURL, m.Door = Learner, s.Args[argPeerURL], Join
+	if s.Name == AddVoter {
+		m.Role = Voter
+	}
+}
+
+func started(m *Member, s lifecycle.Step) {
+	m.Volume.Exists, m.Set.Exists, m.Pod.Exists = true, true, true
+	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
+	m.Pod.Version, m.Pod.Revision, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Version
+}
+
+// promoted makes a voter. A learner answers no linearizable reads, so its pod cannot
+// be ready before; that it has caught up and answers is what counts.
+func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
+
+func dismissed(m *Member, s lifecycle.Step) {
+	m.Set, m.Pod = Set{}, Pod{}
+	if s.Args[argVolume] != keepVolume {
+		m.Volume = Volume{}
+	}
+}
+
+func restarting(m *Member, s lifecycle.Step) {
+	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
+	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision}
+	m.Volume.Version = m.Set.Version
+	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
+}
+
+func serves(m *Member, seen World) {
+	m.Health, m.Joined, m.Index, m.Version = Healthy, listed(*m), seen.index(), m.Pod.Version
+	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, NoTrouble, false, false
+	m.Pod.Exists, m.Restarting, m.Door = true, false, Shut
+	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
+}
+
+// leads returns the world with that leader, or without one.
+func leads(seen World, name string) World {
+	for _, m := range seen.Members {
+		seen = seen.change(m.Name, func(m *Member) { m.Leads = m.Name == name })
+	}
+	return seen
+}
+
+// allServe is the world in which every member with data is up and agrees.
+func allServe(seen World) World {
+	first := ""
+	for _, m := range seen.Members {
+		if !m.Set.Exists || bereft(m) {
+			continue
+		}
+		seen = seen.change(m.Name, func(m *Member) {
+			if m.Role == Outside {
+				m.Role = Voter
+			}
+			serves(m, seen)
+		})
+		if first == "" {
+			first = m.Name
+		}
+	}
+	seen.Listed, seen.ClusterID = true, max(seen.ClusterID, 1)
+	return leads(seen, first)
+}

@@ -1,0 +1,79 @@
+package etcd
+
+import (
+	"fmt"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Gates are the promises that every step keeps.
+func Gates() []lifecycle.Gate[World] {
+	return []lifecycle.Gate[World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart}
+}
+
+// KeepsQuorum promises that a majority of the voters serves.
+var KeepsQuorum = lifecycle.Gate[World]{
+	Name: "KeepsQuorum",
+	Harm: func(w World) int { return unlessLeaving(w, w.missing()) },
+	Says: func(_, during World, _ lifecycle.Step) string {
+		return fmt.Sprintf("only %d of %d voters would serve, and %d are needed. It passes when more members serve.",
+			during.count(during.servingVoter), during.count(voter), during.quorum())
+	},
+}
+
+// OneLearner promises that at most one member is joining: etcd allows no second
+// learner, and a change of the list at a time can be undone.
+var OneLearner = lifecycle.Gate[World]{
+	Name: "OneLearner",
+	Harm: func(w World) int { return max(0, w.count(joiningNow)-1) },
+	Says: func(World, World, lifecycle.Step) string {
+		return "two members would be joining at once. It passes when the first has joined."
+	},
+}
+
+func joiningNow(m Member) bool { return learner(m) || voter(m) && m.Door == Join }
+
+// KeepsData promises that no member of etcd's list loses its volume.
+var KeepsData = lifecycle.Gate[World]{
+	Name: "KeepsData",
+	Harm: func(w World) int { return unlessLeaving(w, w.count(bereft)) },
+	Says: func(_, _ World, s lifecycle.Step) string {
+		return "the volume of " + s.Target + ", which etcd counts as a member, would be lost. It passes when the member is removed from etcd."
+	},
+}
+
+// OneMinorApart promises that the versions that run are at most one minor release
+// apart: etcd supports no more.
+var OneMinorApart = lifecycle.Gate[World]{
+	Name: "OneMinorApart",
+	Harm: func(w World) int { return max(0, spread(w)-1) },
+	Says: func(_, during World, _ lifecycle.Step) string {
+		return fmt.Sprintf("members would be %d minor releases apart, and etcd supports one.", spread(during))
+	},
+}
+
+// spread is how many minor releases the members are apart.
+func spread(w World) int {
+	low, high := last+1, 0
+	for _, m := range w.Members {
+		if v, err := parse(planned(m)); err == nil && ours(m) {
+			low, high = min(low, v.minor), max(high, v.minor)
+		}
+	}
+	return max(0, high-low)
+}
+
+// planned is the version that a member runs now, or will once it is up.
+func planned(m Member) string {
+	if m.Version != "" {
+		return m.Version
+	}
+	return m.Set.Version
+}
+
+func unlessLeaving(w World, harm int) int {
+	if w.Leaving {
+		return 0
+	}
+	return harm
+}

@@ -1,0 +1,75 @@
+package etcd
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// hindered says what hinders the member and what a person can do; it is silent if
+// nothing is known.
+func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision {
+	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == Unschedulable {
+		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
+	}
+	blocked := func(reason, remedy string) lifecycle.Decision {
+		return lifecycle.Block(reason, fmt.Sprintf("%s: %s. %s", m.Name, m.Pod.Detail, remedy))
+	}
+	switch m.Pod.Trouble {
+	case ImageUnpullable:
+		return blocked(string(ImageUnpullable), "Correct spec.version, spec.repository or spec.image, or give spec.pod.imagePullSecrets.")
+	case BadContainer:
+		return blocked(string(BadContainer), "Correct spec.pod, spec.image or the node.")
+	case Unschedulable:
+		if until := m.Pod.Since.Add(schedulingGrace); now.Before(until) {
+			return await(Serving, m, m.Pod.Since, "Scheduling", "%s looks for a node: %s.", m.Name, m.Pod.Detail).Until(until)
+		}
+		return blocked(string(Unschedulable), "Add nodes, or change spec.pod or spec.storage.")
+	case CrashLooping:
+		if firstVictim(seen, m) {
+			return blocked("ChangeFailed", "It has not run since it was changed, and no other member is changed before it does. Correct the spec.")
+		}
+		if bySpec(want, seen, m) || !formed(want.EtcdCluster, seen) {
+			return blocked(string(CrashLooping), "Correct spec.pod, or see its log with: kubectl logs --previous.")
+		}
+	}
+	return lifecycle.Decision{}
+}
+
+func hinderedAny(want goal, seen World, now time.Time) lifecycle.Decision {
+	for _, m := range seen.Members {
+		if d := hindered(want, seen, m, now); d.Speaks() {
+			return d
+		}
+	}
+	return lifecycle.Decision{}
+}
+
+// epitaphs are words with which etcd ends when its data cannot be used, and what
+// they mean.
+var epitaphs = []struct{ words, means string }{
+	{"couldn't find local name", "the data directory is empty"},
+	{"crc mismatch", "the log is corrupt (crc mismatch)"},
+	{"max entry size limit exceeded", "the log is corrupt"},
+	{"tocommit(", "the log has lost entries"},
+	{"failed to recover v3 backend", "the database is missing or corrupt"},
+	{"freepages: failed to get all reachable pages", "the database is corrupt"},
+	{"page already freed", "the database is corrupt"},
+	{"snapshot file doesn't exist", "a snapshot is missing"},
+	{"failed to find database snapshot file", "a snapshot is missing"},
+	{"checkInitialHashKV", "its data differs from the other members'"},
+}
+
+// Diagnose reads etcd's last words, as Kubernetes keeps them in a container's
+// termination message, and says what has become of its data: empty if the words do
+// not tell.
+func Diagnose(lastWords string) string {
+	for _, e := range epitaphs {
+		if strings.Contains(lastWords, e.words) {
+			return e.means
+		}
+	}
+	return ""
+}

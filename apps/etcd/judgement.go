@@ -1,0 +1,312 @@
+package etcd
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// forming starts every initial member at once and waits for the cluster.
+func forming(want goal, seen World, now time.Time) lifecycle.Decision {
+	if formed(want.EtcdCluster, seen) || want.Status.Memory == nil {
+		return lifecycle.Decision{}
+	}
+	if _, err := target(want.EtcdCluster); err != nil {
+		return unknownVersion(err)
+	}
+	return lifecycle.First(
+		badCertificates(seen),
+		startInitial(want, seen),
+		failedChange(want, seen),
+		endedPod(want, seen),
+		hinderedAny(want, seen, now),
+		await(Formed, Member{Name: want.Name}, time.Time{}, "Forming", "%d members start and agree on a cluster.",
+			len(memory(want.EtcdCluster).InitialMembers)),
+	)
+}
+
+func startInitial(want goal, seen World) lifecycle.Decision {
+	for _, name := range memory(want.EtcdCluster).InitialMembers {
+		m, _ := seen.named(name)
+		if m.Set.Exists {
+			continue
+		}
+		m.Name = name
+		s := start(m, want.next, "Bootstrapping", "%s begins the cluster together with the others.", name)
+		return lifecycle.Proceed(with(s, argRevision, want.revision))
+	}
+	return lifecycle.Decision{}
+}
+
+// failedChange gives a member whose pod cannot run, and was made from another spec,
+// the present one. It costs nothing, since the member does not serve; but without a
+// volume the pod has the data, and is only made anew if it never had any.
+func failedChange(want goal, seen World) lifecycle.Decision {
+	for _, m := range seen.Members {
+		hopeless := m.Pod.Trouble != NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m)
+		if volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == CrashLooping) {
+			continue
+		}
+		if hopeless && want.mismatches(m) {
+			return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "SpecCorrected",
+				"%s could not run (%s); it is started with the present spec.", m.Name, m.Pod.Trouble)))
+		}
+	}
+	return lifecycle.Decision{}
+}
+
+// strippedMember brings back a StatefulSet that somebody deleted, also while no
+// quorum says who is a member: the volume and the status do.
+func strippedMember(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool {
+		return !seen.Listed && m.Volume.Exists && !m.Set.Exists && mayBelong(want.EtcdCluster, m)
+	})
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	s := start(m, want.version(m), "StatefulSetMissing", "%s has its volume but no StatefulSet; it is made again.", m.Name)
+	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
+}
+
+// mayBelong says that the member was in the list when it was last known, or that
+// nothing is remembered. To start a member that is not is harmless: it has its data,
+// and the others refuse it.
+func mayBelong(want *etcdv1.EtcdCluster, m Member) bool {
+	known := false
+	for _, old := range want.Status.Members {
+		known = known || old.Role != ""
+	}
+	return !known || remembered(want, m.Name).Role != ""
+}
+
+func endedPod(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "PodEnded",
+		"The pod of %s has ended and would not run again.", m.Name)))
+}
+
+// survivors are the voters as last known, and those of them that have their data.
+func survivors(want *etcdv1.EtcdCluster, seen World) (voters, kept []string) {
+	for _, m := range want.Status.Members {
+		if m.Role == roleLeader || m.Role == roleFollower {
+			voters = append(voters, m.Name)
+		}
+	}
+	if len(voters) == 0 {
+		voters = memory(want).InitialMembers
+	}
+	for _, name := range voters {
+		if m, ok := seen.named(name); ok && !bereft(m) && (m.Stranger || m.Volume.Exists) {
+			kept = append(kept, name)
+		}
+	}
+	return voters, kept
+}
+
+func quorumLost(voters, kept []string) lifecycle.Decision {
+	has := "none has its data"
+	if len(kept) > 0 {
+		has = "only " + strings.Join(kept, ", ") + " have their data"
+	}
+	return lifecycle.Block("QuorumLost", fmt.Sprintf(
+		"Of the %d voters %s, and %d are needed. Nothing is deleted. If a lost volume can be brought back, do that and the cluster "+
+			"goes on by itself; otherwise create another EtcdCluster and restore a backup, or a snapshot taken from a volume that is left, into it.",
+		len(voters), has, len(voters)/2+1))
+}
+
+// joiningMember promotes a learner when it has caught up.
+func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && learner(m) })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	if cause := death(want, seen, m, now); cause != "" {
+		return lifecycle.Proceed(repair(remove(m, "LearnerDead", "%s cannot join and is replaced: %s.", m.Name, cause)))
+	}
+	if caughtUp(seen, m) {
+		return lifecycle.Proceed(with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), argID, hex(m.ID)))
+	}
+	if d := hindered(want, seen, m, now); d.Speaks() {
+		return d
+	}
+	return await(CaughtUp, m, m.Pod.Since, "LearnerCatchingUp", "%s copies the data before it gets a vote.", m.Name)
+}
+
+// caughtUp is etcd's own measure: nine tenths of the leader's log
+// (server/etcdserver, readyPercentThreshold).
+func caughtUp(seen World, m Member) bool {
+	l, ok := seen.leader()
+	return ok && m.Joined && m.Health == Healthy && m.Index*10 >= l.Index*9
+}
+
+// death is why a member will not come back, empty if it may.
+func death(want goal, seen World, m Member, now time.Time) string {
+	silent := m.Health != Healthy && !m.Pod.Ready && !m.Since.IsZero()
+	switch {
+	case m.Stranger || !listed(m):
+		return ""
+	case m.Door == Bootstrap && !bereft(m):
+		return "" // it could still begin, with settings in which it is a member
+	case m.Volume.Lost:
+		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
+	case bereft(m):
+		return "its volume is gone"
+	case !silent || now.Before(later(m.Since, m.Pod.Since).Add(deadAfter)) || bySpec(want, seen, m):
+		return ""
+	}
+	return fmt.Sprintf("it has not answered for %s", deadAfter)
+}
+
+// bySpec says that the member's pod is hindered by what the spec says: another
+// member would fare no better.
+func bySpec(want goal, seen World, m Member) bool {
+	switch m.Pod.Trouble {
+	case ImageUnpullable, BadContainer:
+		return true
+	case Unschedulable:
+		return learner(m)
+	case CrashLooping:
+		return learner(m) || firstVictim(seen, m)
+	}
+	return want.mismatches(m) && !volatile(want.EtcdCluster)
+}
+
+// firstVictim says that the member runs another spec or version than one that
+// serves: it does not run since it was changed.
+func firstVictim(seen World, m Member) bool {
+	_, ok := seen.find(func(o Member) bool {
+		return seen.servingVoter(o) && ours(o) && (o.Pod.Revision != m.Pod.Revision || o.Pod.Version != m.Pod.Version)
+	})
+	return ok
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// successor is who takes over from the leader: the voter of ours that is furthest,
+// and already has what the others are to have.
+func successor(seen World, from Member) (Member, bool) {
+	var heirs []Member
+	for _, m := range seen.Members {
+		if seen.servingVoter(m) && ours(m) && m.Name != from.Name {
+			heirs = append(heirs, m)
+		}
+	}
+	if len(heirs) == 0 {
+		return Member{}, false
+	}
+	return slices.MaxFunc(heirs, func(a, b Member) int { return cmp.Compare(a.Index, b.Index) }), true
+}
+
+// ailingMember lets no wish begin while a member of the list does not serve.
+func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return voter(m) && (!seen.serving(m) || !m.Joined) })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	if d := hindered(want, seen, m, now); d.Speaks() {
+		return d
+	}
+	since := later(m.Since, m.Pod.Since)
+	d := await(Serving, m, since, "MemberNotServing", "%s does not serve; it is waited for.", m.Name)
+	if !since.IsZero() && now.Before(since.Add(deadAfter)) {
+		return d.Until(since.Add(deadAfter))
+	}
+	return d
+}
+
+// leastMissed is who goes when there are too many: the sick first, then the newest
+// follower.
+func leastMissed(seen World) (Member, bool) {
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && !seen.serving(m) }); ok {
+		return m, true
+	}
+	return seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })
+}
+
+// needsLearners refuses to add a second voter that has no data yet: until it has,
+// the two have no quorum, and not even the member list could be changed back.
+func needsLearners(v version) lifecycle.Decision {
+	return lifecycle.Block("GrowthNeedsLearners", fmt.Sprintf(
+		"A cluster of one member can only grow with learners, which etcd %s does not have. Set spec.version to 3.4 or newer first.", v))
+}
+
+func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+	if volatile(want) || want.Spec.Storage.Size == nil {
+		return lifecycle.Decision{}
+	}
+	size := want.Spec.Storage.Size.Value()
+	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Volume.Exists && m.Volume.Size < size })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	if m.Volume.Problem != "" {
+		return lifecycle.Block("VolumeCannotGrow", fmt.Sprintf(
+			"The volume of %s cannot grow to %s: %s. Use a storage class that allows it, or set spec.storage.size back.",
+			m.Name, want.Spec.Storage.Size, m.Volume.Problem))
+	}
+	s := step(GrowVolume, m, "VolumeTooSmall", "The volume of %s grows to %s.", m.Name, want.Spec.Storage.Size)
+	return lifecycle.Proceed(with(s, argSize, strconv.FormatInt(size, 10)))
+}
+
+func badCertificates(seen World) lifecycle.Decision {
+	if seen.Certificates == "" {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("CertificatesUnusable", seen.Certificates)
+}
+
+func unknownVersion(err error) lifecycle.Decision {
+	return lifecycle.Block("UnknownVersion", fmt.Sprintf("spec.version: %s.", err))
+}
+
+// impossibleWish tells what is declared and cannot be; everything else has been
+// done.
+func impossibleWish(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+	to, err := target(want)
+	if err != nil {
+		return unknownVersion(err)
+	}
+	if why := refusal(present(want, seen), to); why != "" {
+		return lifecycle.Block("VersionRefused", why+".")
+	}
+	return lifecycle.Decision{}
+}
+
+func alarmed(seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return len(m.Alarms) > 0 })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("AlarmRaised", fmt.Sprintf(
+		"%s has raised %s. NOSPACE: compact and defragment, or raise spec.options.quota, then run: etcdctl alarm disarm. "+
+			"CORRUPT: delete the volume of that member, and it is replaced.", m.Name, strings.Join(m.Alarms, ", ")))
+}
+
+// farewell takes leave of the members without asking etcd, which may be down.
+func farewell(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+	keep := want.Spec.Storage.Retention == etcdv1.Retain
+	m, ok := seen.find(func(m Member) bool { return ours(m) && (m.Set.Exists || m.Volume.Exists && !keep) })
+	if !ok {
+		return lifecycle.Settled("Dismissed", "No member is left.")
+	}
+	s := class(dismiss(m, "ClusterDeleted", "The cluster is deleted; %s and its volume go.", m.Name), lifecycle.Irreversible)
+	if keep {
+		s = dismiss(m, "ClusterDeleted", "The cluster is deleted; %s goes and its volume stays.", m.Name)
+		s = with(class(s, lifecycle.Disruptive), argVolume, keepVolume)
+	}
+	return lifecycle.Proceed(s)
+}

@@ -1,0 +1,204 @@
+package model
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// Errors with which etcd refuses.
+var (
+	errNoLeader  = errors.New("etcdserver: no leader")
+	errUnhealthy = errors.New("etcdserver: unhealthy cluster")
+	errNotFound  = errors.New("etcdserver: member not found")
+	errLearners  = errors.New("etcdserver: too many learner members in cluster")
+	errLagging   = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
+	errExists    = errors.New("etcdserver: peerURLs exists")
+)
+
+// Act implements sim.Model.
+func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step, fx *sim.Effects) error {
+	if err := etcd.Moved(seen, m.Observe(time.Time{}), s); err != nil {
+		return err
+	}
+	switch s.Name {
+	case etcd.StartMember:
+		return m.start(want, s, fx)
+	case etcd.Dismiss:
+		return m.dismiss(s, fx)
+	case etcd.Restart:
+		return m.restart(want, s, fx)
+	case etcd.GrowVolume:
+		return fx.Do("grow "+s.Target, func() error {
+			n, err := strconv.ParseInt(s.Args["size"], 10, 64)
+			m.sizes[s.Target] = n
+			return err
+		})
+	}
+	return fx.Do(s.String()+" in etcd", func() error { return m.reconfigure(s) })
+}
+
+func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
+	if _, ok := m.disks[s.Target]; !ok && !m.volatile {
+		err := fx.Do("create the volume of "+s.Target, func() error {
+			m.disks[s.Target], m.sizes[s.Target] = &disk{}, want.Spec.Storage.Size.Value()
+			m.given[s.Target] = s.Args["version"]
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return m.apply(want, s, fx)
+}
+
+// note writes the version on the claim, before anything can run with it.
+func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
+	v := s.Args["version"]
+	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
+		return nil
+	}
+	return fx.Do("write "+v+" on the volume of "+s.Target, func() error { m.given[s.Target] = v; return nil })
+}
+
+// apply renders what a driver would apply, for the errors that rendering may have.
+func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
+	set, err := etcd.StatefulSet(want, etcd.World{}, s)
+	if err != nil {
+		return err
+	}
+	if err := m.note(s, fx); err != nil {
+		return err
+	}
+	return fx.Do("apply the StatefulSet "+s.Target, func() error {
+		m.sets[s.Target] = &etcd.Set{
+			Exists: true, Version: set.Annotations[etcd.AnnotationVersion], Revision: set.Annotations[etcd.AnnotationRevision],
+		}
+		return nil
+	})
+}
+
+func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
+	if e, ok := m.entry(s.Target); ok && !m.leaving {
+		m.violated("%s is dismissed, but is a %s", e.name, e.role)
+	}
+	if _, ok := m.sets[s.Target]; ok {
+		if err := fx.Do("delete the StatefulSet "+s.Target, func() error { delete(m.sets, s.Target); return nil }); err != nil {
+			return err
+		}
+	}
+	if _, ok := m.disks[s.Target]; !ok || m.volatile || s.Args["volume"] == "keep" {
+		return nil
+	}
+	return fx.Do("delete the volume of "+s.Target, func() error {
+		delete(m.disks, s.Target)
+		delete(m.sizes, s.Target)
+		delete(m.given, s.Target)
+		return nil
+	})
+}
+
+func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
+	if err := m.apply(want, s, fx); err != nil {
+		return err
+	}
+	if _, ok := m.pods[s.Target]; !ok {
+		return nil
+	}
+	return fx.Do("delete the pod of "+s.Target, func() error {
+		e, ok := m.entry(s.Target)
+		if n := m.voters(anyone); ok && n > 2 && m.ready(s.Target) && m.voters(m.talks)-1 < m.quorum() {
+			m.violated("the operator stops %s, and with it the quorum", e.name)
+		}
+		if p, ok := m.pods[s.Target]; ok {
+			p.leaving = true
+		}
+		return nil
+	})
+}
+
+// reconfigure is a change of etcd's member list, or of its leader, as etcd judges
+// it (server/etcdserver, with --strict-reconfig-check, which is the default).
+func (m *Model) reconfigure(s lifecycle.Step) error {
+	if !m.hasQuorum() {
+		return errNoLeader
+	}
+	switch s.Name {
+	case etcd.AddLearner:
+		return m.add(s.Target, s.Args["peerURL"], etcd.Learner)
+	case etcd.AddVoter:
+		return m.add(s.Target, s.Args["peerURL"], etcd.Voter)
+	}
+	e, ok := m.entry(s.Target)
+	if !ok || strconv.FormatUint(e.id, 16) != s.Args["id"] {
+		return errNotFound
+	}
+	switch s.Name {
+	case etcd.Promote:
+		if !m.talks(*e) || m.disks[e.name].index*10 < m.disks[m.leader].index*9 {
+			return errLagging
+		}
+		e.role = etcd.Voter
+	case etcd.MoveLeader:
+		if !m.follows(*e) || e.role != etcd.Voter {
+			return errUnhealthy
+		}
+		m.disks[e.name].index = m.disks[m.leader].index
+		m.leader = e.name
+	case etcd.RemoveMember:
+		if d := m.disks[e.name]; m.doors[e.name].stands == etcd.Bootstrap && d != nil && d.identity == 0 {
+			m.violated("%s is removed, and its door is open", e.name)
+		}
+		return m.remove(*e)
+	default:
+		return fmt.Errorf("unknown step %s", s)
+	}
+	m.write()
+	return nil
+}
+
+func (m *Model) add(name, url string, role etcd.Role) error {
+	if m.voters(m.talks) < m.voters(anyone) {
+		return errUnhealthy
+	}
+	for _, e := range m.list {
+		if e.url == url {
+			return errExists
+		}
+		if e.role == etcd.Learner && role == etcd.Learner {
+			return errLearners
+		}
+	}
+	m.lastID++
+	m.list = append(m.list, entry{name: name, url: url, id: m.lastID, role: role})
+	m.write()
+	return nil
+}
+
+func (m *Model) remove(e entry) error {
+	if e.role == etcd.Voter && m.talks(e) && m.voters(m.talks)-1 < (m.voters(anyone)-1)/2+1 {
+		return errUnhealthy
+	}
+	if !m.write() {
+		return errUnhealthy
+	}
+	for i := range m.list {
+		if m.list[i].name == e.name {
+			m.list = append(m.list[:i], m.list[i+1:]...)
+			break
+		}
+	}
+	if p, ok := m.pods[e.name]; ok {
+		p.up = false // etcd ends when it is removed
+	}
+	if m.leader == e.name {
+		m.leader = ""
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package model
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// Break implements sim.Model. Pods may all be lost, as long as their data is kept;
+// data is only lost where a majority of the voters keeps theirs.
+func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
+	names := keys(m.pods)
+	if len(names) == 0 {
+		return ""
+	}
+	name := names[chance.IntN(len(names))]
+	breaks := []func(string, *rand.Rand) string{
+		m.losePod, m.losePod, m.loseAllPods, m.loseDisk, m.wipeDisk, m.endPod, m.loseNode, m.loseSet,
+		m.ill("is cut off", func(p *pod) { p.cut = true }), m.ill("is not seen by the operator", func(p *pod) { p.unseen = true }),
+		m.ill("is slow", func(p *pod) { p.slow = true }), m.ill("lies", func(p *pod) { p.lies = true }),
+		m.byHandRemoved, m.byHandAdded,
+	}
+	return breaks[chance.IntN(len(breaks))](name, chance)
+}
+
+// spare says that the voters keep a majority with data when this one loses its own.
+// While its door is open it does not: see the package comment of the planner about
+// the seconds before a door is shut.
+func (m *Model) spare(name string) bool {
+	if m.doors[name].stands != etcd.Shut {
+		return false
+	}
+	kept := m.voters(func(e entry) bool {
+		d := m.disks[e.name]
+		return e.name != name && d != nil && d.identity == e.id && d.index > 0
+	})
+	return len(m.list) > 0 && kept >= m.quorum()
+}
+
+func (m *Model) losePod(name string, _ *rand.Rand) string {
+	if m.volatile && !m.spare(name) {
+		return ""
+	}
+	m.bury(name)
+	return "the pod of " + name + " is lost"
+}
+
+func (m *Model) loseAllPods(string, *rand.Rand) string {
+	if m.volatile {
+		return ""
+	}
+	for _, name := range keys(m.pods) {
+		m.bury(name)
+	}
+	return "all pods are lost"
+}
+
+func (m *Model) loseDisk(name string, _ *rand.Rand) string {
+	if m.volatile || !m.spare(name) {
+		return ""
+	}
+	m.LoseVolume(name)
+	return "the volume of " + name + " is gone, and its pod"
+}
+
+func (m *Model) wipeDisk(name string, _ *rand.Rand) string {
+	if !m.spare(name) {
+		return ""
+	}
+	if d := m.disks[name]; d != nil {
+		*d = disk{}
+		m.pods[name].up = false
+	}
+	return "the data directory of " + name + " is wiped"
+}
+
+func (m *Model) endPod(name string, _ *rand.Rand) string {
+	if m.volatile && !m.spare(name) {
+		return ""
+	}
+	m.pods[name].up, m.pods[name].ended = false, true
+	if m.volatile {
+		m.disks[name] = &disk{}
+	}
+	return "the pod of " + name + " has ended"
+}
+
+func (m *Model) loseNode(name string, chance *rand.Rand) string {
+	if m.volatile && !m.spare(name) {
+		return ""
+	}
+	m.bury(name)
+	if _, ok := m.sets[name]; ok {
+		m.spawn(name)
+		m.pods[name].nodeless = chance.IntN(90)
+	}
+	return "the node of " + name + " is lost, and another not at hand"
+}
+
+func (m *Model) loseSet(name string, _ *rand.Rand) string {
+	if m.volatile && !m.spare(name) {
+		return ""
+	}
+	delete(m.sets, name)
+	return "somebody deletes the StatefulSet " + name
+}
+
+func (m *Model) ill(what string, with func(*pod)) func(string, *rand.Rand) string {
+	return func(name string, chance *rand.Rand) string {
+		p := m.pods[name]
+		with(p)
+		p.ill = 1 + chance.IntN(40)
+		return fmt.Sprintf("%s %s for %d ticks", name, what, p.ill)
+	}
+}
+
+func (m *Model) byHandRemoved(name string, _ *rand.Rand) string {
+	e, ok := m.entry(name)
+	if !ok || !m.hasQuorum() || m.voters(anyone) < 3 || m.remove(*e) != nil {
+		return ""
+	}
+	return "somebody removes " + name + " with etcdctl"
+}
+
+func (m *Model) byHandAdded(_ string, chance *rand.Rand) string {
+	role := []etcd.Role{etcd.Learner, etcd.Voter}[chance.IntN(2)]
+	n := m.voters(anyone)
+	if !m.hasQuorum() || role == etcd.Voter && m.voters(m.talks) < (n+1)/2+1 {
+		return ""
+	}
+	name := fmt.Sprintf("stranger%d", m.lastID+1)
+	if m.add(name, "http://"+name+":2380", role) != nil {
+		return ""
+	}
+	if e, ok := m.entry(name); ok {
+		e.stranger = true
+	}
+	return "somebody adds " + name + " with etcdctl as a " + string(role)
+}
+
+// LoseVolume takes the member's volume away with its pod, whatever becomes of the
+// quorum.
+func (m *Model) LoseVolume(name string) {
+	m.bury(name)
+	delete(m.disks, name)
+	delete(m.sizes, name)
+	delete(m.given, name)
+}

@@ -1,0 +1,138 @@
+package model
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// pod is a member's pod with the etcd in it.
+type pod struct {
+	version, revision string
+	up                bool // etcd runs
+	leaving, ended    bool
+	crashes           int
+	lastWords         string
+	since             time.Time
+	nodeless          int // ticks without a node
+
+	// cut is off from everyone, unseen from the operator only; slow copies nothing;
+	// lies says the opposite about its health. Each lasts some ticks.
+	cut, unseen, slow, lies bool
+	ill                     int
+}
+
+func (p *pod) observed(ready bool) etcd.Pod {
+	seen := etcd.Pod{
+		Exists: true, Ready: ready, Leaving: p.leaving, Ended: p.ended,
+		Revision: p.revision, Version: p.version, Node: "node", Since: p.since,
+	}
+	switch {
+	case p.nodeless > 0:
+		seen.Trouble, seen.Detail, seen.Node = etcd.Unschedulable, "no node is free", ""
+	case p.crashes > 1 && !p.up:
+		seen.Trouble, seen.Detail = etcd.CrashLooping, p.lastWords
+	}
+	return seen
+}
+
+// Tick implements sim.Model.
+func (m *Model) Tick(now time.Time, chance *rand.Rand) {
+	m.clock = now
+	for _, name := range keys(m.pods) {
+		m.live(name, m.pods[name], chance)
+	}
+	for _, name := range keys(m.sets) {
+		if _, ok := m.pods[name]; !ok && chance.IntN(2) == 0 {
+			m.spawn(name)
+		}
+	}
+	m.elect(chance)
+	m.replicate(chance)
+	m.feel()
+}
+
+// spawn is the StatefulSet controller making a pod from the present template.
+func (m *Model) spawn(name string) {
+	s := m.sets[name]
+	m.pods[name] = &pod{version: s.Version, revision: s.Revision, since: m.clock}
+	if m.volatile {
+		m.disks[name] = &disk{}
+	}
+}
+
+func (m *Model) live(name string, p *pod, chance *rand.Rand) {
+	_, owned := m.sets[name]
+	switch {
+	case p.ill > 0:
+		p.ill--
+	case p.cut || p.unseen || p.slow || p.lies:
+		p.cut, p.unseen, p.slow, p.lies = false, false, false, false
+	}
+	switch {
+	case !owned || p.leaving:
+		if p.leaving = true; chance.IntN(2) == 0 {
+			m.bury(name)
+		}
+	case p.nodeless > 0:
+		p.nodeless--
+	case !p.up && !p.ended && chance.IntN(2) == 0:
+		m.startUp(name, p)
+	}
+}
+
+func (m *Model) startUp(name string, p *pod) {
+	p.up, p.lastWords = m.boot(name, minorOf(p.version))
+	if p.up {
+		p.crashes, p.since = 0, m.clock
+		return
+	}
+	if p.crashes++; p.crashes == 2 {
+		p.since = m.clock
+	}
+}
+
+// bury takes the pod away, with its data if that was its own.
+func (m *Model) bury(name string) {
+	delete(m.pods, name)
+	if m.volatile {
+		delete(m.disks, name)
+	}
+}
+
+// feel notes since when each member is as it is. Silence begins when a pod that
+// could answer first does not.
+func (m *Model) feel() {
+	is := map[string]etcd.Health{}
+	for name := range m.sets {
+		is[name] = etcd.Unknown
+	}
+	for _, e := range m.list {
+		is[e.name] = m.says(e)
+	}
+	for name := range m.health {
+		if _, ok := is[name]; !ok {
+			delete(m.health, name)
+		}
+	}
+	for name, h := range is {
+		if old := m.health[name]; old.since.IsZero() || old.is != h {
+			m.health[name] = health{h, m.clock}
+		}
+	}
+}
+
+func minorOf(version string) int {
+	fields := strings.Split(version, ".")
+	if len(fields) < 2 {
+		return 0
+	}
+	n, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,220 @@
+// Package model is etcd and its Kubernetes in memory, for the simulator and for
+// tests. Its etcd has the semantics that matter: a write is acknowledged by a
+// majority of the voters that have it on disk, a leader is elected by a majority
+// and has the longest log among it, the member list changes one at a time and
+// with a quorum, and a member without data starts only as its door allows.
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// clusterID is what every member of the one cluster answers with.
+const clusterID = 0xc1
+
+// disk is a data directory.
+type disk struct {
+	identity uint64 // of the member that wrote it; 0 if empty
+	index    uint64
+	minor    int // newest minor release that wrote it
+}
+
+// entry is a line of etcd's member list.
+type entry struct {
+	name, url string
+	id        uint64
+	role      etcd.Role
+	joined    bool
+	stranger  bool
+}
+
+// Model is one cluster. It implements sim.Model and sim.Truthful.
+type Model struct {
+	clock    time.Time
+	volatile bool
+	leaving  bool
+
+	list     []entry
+	founders string // --initial-cluster of those who bootstrapped
+	leader   string
+	acked    uint64
+	lastID   uint64
+	wrote    map[uint64]bool // identities that have had data
+
+	doors map[string]door
+	sets  map[string]*etcd.Set
+	pods  map[string]*pod
+	// disks are the volumes by member, or with volatile storage the pods' own.
+	disks map[string]*disk
+	sizes map[string]int64
+	// given are the versions that are written on the claims.
+	given map[string]string
+
+	health map[string]health
+	err    error
+}
+
+type door struct {
+	stands  etcd.Door
+	cluster string
+}
+
+type health struct {
+	is    etcd.Health
+	since time.Time
+}
+
+// New returns an empty Kubernetes. With volatile storage a pod takes its data along.
+func New(volatile bool) *Model {
+	return &Model{
+		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
+		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
+	}
+}
+
+// Safe implements sim.Truthful: what was found to be violated.
+func (m *Model) Safe() error {
+	learners := 0
+	for _, e := range m.list {
+		if e.role == etcd.Learner {
+			learners++
+		}
+	}
+	if m.err == nil && learners > 1 {
+		m.err = fmt.Errorf("%d learners at once", learners)
+	}
+	return m.err
+}
+
+func (m *Model) violated(format string, args ...any) {
+	if m.err == nil {
+		m.err = fmt.Errorf(format, args...)
+	}
+}
+
+// Observe implements sim.Model.
+func (m *Model) Observe(time.Time) etcd.World {
+	w := etcd.World{Leaving: m.leaving, Listed: m.listKnown()}
+	for _, name := range m.names(w.Listed) {
+		seen := m.member(name)
+		if !w.Listed {
+			seen.ID, seen.Role, seen.Joined, seen.PeerURL = 0, etcd.Outside, false, ""
+		}
+		if seen.Health != etcd.Unknown {
+			w.ClusterID = clusterID
+		}
+		w.Members = append(w.Members, seen)
+	}
+	return w
+}
+
+// names are those that either system knows, ours first.
+func (m *Model) names(listed bool) []string {
+	known := map[string]bool{}
+	for name := range m.sets {
+		known[name] = true
+	}
+	for name := range m.disks {
+		known[name] = known[name] || !m.volatile
+	}
+	for _, e := range m.list {
+		known[e.name] = known[e.name] || listed
+	}
+	var all []string
+	for name, is := range known {
+		if is {
+			all = append(all, name)
+		}
+	}
+	slices.SortFunc(all, func(a, b string) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b))
+	})
+	return all
+}
+
+func rank(name string) int64 {
+	if n := etcd.Number(name); n >= 0 {
+		return n
+	}
+	return 1 << 40
+}
+
+func (m *Model) member(name string) etcd.Member {
+	seen := etcd.Member{Name: name, Door: m.doors[name].stands}
+	if e, ok := m.entry(name); ok {
+		seen.ID, seen.Role, seen.Joined, seen.PeerURL, seen.Stranger = e.id, e.role, e.joined, e.url, e.stranger
+	}
+	if s, ok := m.sets[name]; ok {
+		seen.Set = *s
+	}
+	d, hasDisk := m.disks[name]
+	seen.Volume = etcd.Volume{Exists: hasDisk || m.volatile && seen.Set.Exists, Size: m.sizes[name], Version: m.given[name]}
+	if h := m.health[name]; !h.since.IsZero() {
+		seen.Health, seen.Since = h.is, h.since
+	}
+	if p, ok := m.pods[name]; ok {
+		seen.Pod = p.observed(m.ready(name))
+		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && seen.Door == etcd.Shut, p.lastWords
+		if seen.Health != etcd.Unknown && hasDisk {
+			seen.Index, seen.Version = d.index, p.version
+			seen.Leads = m.leader == name && m.hasQuorum()
+		}
+	}
+	return seen
+}
+
+func (m *Model) entry(name string) (*entry, bool) {
+	for i := range m.list {
+		if m.list[i].name == name {
+			return &m.list[i], true
+		}
+	}
+	return nil, false
+}
+
+// Provide implements sim.Model: of the resources only doors mean anything here.
+func (m *Model) Provide(want *etcdv1.EtcdCluster, resources []lifecycle.Object, fx *sim.Effects) error {
+	m.leaving = want.DeletionTimestamp != nil
+	wanted := map[string]door{}
+	for _, obj := range resources {
+		if c, ok := obj.(*corev1.ConfigMap); ok {
+			wanted[c.Labels[etcd.LabelMember]] = door{etcd.DoorOf(c), c.Data["cluster"]}
+		}
+	}
+	for _, name := range keys(wanted) {
+		if m.doors[name] != wanted[name] {
+			d := wanted[name]
+			if err := fx.Do(fmt.Sprintf("door of %s: %q", name, d.stands), func() error { m.doors[name] = d; return nil }); err != nil {
+				return err
+			}
+		}
+	}
+	for _, name := range keys(m.doors) {
+		if _, ok := wanted[name]; !ok {
+			if err := fx.Do("prune the door of "+name, func() error { delete(m.doors, name); return nil }); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keys are sorted, so that the same seed lives the same life.
+func keys[V any](m map[string]V) []string {
+	all := make([]string, 0, len(m))
+	for k := range m {
+		all = append(all, k)
+	}
+	slices.Sort(all)
+	return all
+}

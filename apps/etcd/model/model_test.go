@@ -1,0 +1,265 @@
+package model_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/apps/etcd/model"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// upgrades are the versions that users go through, in their order.
+var upgrades = []string{"3.4.23", "3.5.21", "3.5.35", "3.6.16", "3.7"}
+
+func cluster(chance *rand.Rand) *etcdv1.EtcdCluster {
+	c := &etcdv1.EtcdCluster{}
+	c.Name, c.Namespace, c.UID = "e", "ns", "b6b1a3a0"
+	size := resource.MustParse("1Gi")
+	c.Spec.Size, c.Spec.Storage.Size = 1+2*int32(chance.IntN(3)), &size
+	c.Spec.TLS.Mode = etcdv1.Disabled
+	c.Spec.Version = upgrades[chance.IntN(2)]
+	if chance.IntN(4) == 0 {
+		c.Spec.Storage.Medium = etcdv1.Memory
+	}
+	return c
+}
+
+// edit is a change of mind: of the size, the version, the pods, the volumes.
+func edit(want *etcdv1.EtcdCluster, chance *rand.Rand) {
+	switch chance.IntN(8) {
+	case 0:
+		for i, v := range upgrades[:len(upgrades)-1] {
+			if v == want.Spec.Version {
+				want.Spec.Version = upgrades[i+1]
+				return
+			}
+		}
+	case 1:
+		want.Spec.Pod.PriorityClassName = fmt.Sprintf("class-%d", chance.IntN(3))
+	case 2:
+		if want.Spec.Storage.Medium != etcdv1.Memory {
+			size := want.Spec.Storage.Size.DeepCopy()
+			size.Add(resource.MustParse("1Gi"))
+			want.Spec.Storage.Size = &size
+		}
+	default:
+		want.Spec.Size = []int32{1, 2, 3, 3, 4, 5, 7}[chance.IntN(7)]
+	}
+}
+
+// kept: at rest there are exactly the wanted members, whole, with the wanted
+// version, their doors shut, and nothing of anybody else.
+func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
+	if len(seen.Members) != int(want.Spec.Size) || !seen.Listed {
+		return fmt.Errorf("%d members, wanted %d: %+v", len(seen.Members), want.Spec.Size, seen.Members)
+	}
+	for _, m := range seen.Members {
+		whole := m.Role == etcd.Voter && m.Set.Exists && m.Volume.Exists && m.Pod.Ready && m.Health == etcd.Healthy
+		if !whole || m.Door != etcd.Shut || m.Pod.Revision != etcd.Revision(want) || m.Version != want.Status.Version.Target {
+			return fmt.Errorf("%s is not as wanted: %+v", m.Name, m)
+		}
+		if want.Spec.Storage.Medium != etcdv1.Memory && m.Volume.Size != want.Spec.Storage.Size.Value() {
+			return fmt.Errorf("the volume of %s has %d bytes", m.Name, m.Volume.Size)
+		}
+	}
+	return nil
+}
+
+func life() sim.Life[*etcdv1.EtcdCluster, etcd.World] {
+	return sim.Life[*etcdv1.EtcdCluster, etcd.World]{
+		Planner: etcd.Planner{},
+		Gates:   etcd.Gates(),
+		Begin: func(chance *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
+			c := cluster(chance)
+			return c, model.New(c.Spec.Storage.Medium == etcdv1.Memory)
+		},
+		Edit: edit, Kept: kept, Storm: 150, Patience: 1500,
+	}
+}
+
+// TestLives lives ten thousand lives, or some with -short.
+func TestLives(t *testing.T) {
+	count := 10_000
+	if testing.Short() {
+		count = 500
+	}
+	began := time.Now()
+	sim.Lives(t, life(), count)
+	t.Logf("%d lives in %s", count, time.Since(began).Round(time.Second))
+}
+
+func TestTheSameSeedIsTheSameLife(t *testing.T) {
+	for seed := uint64(1); seed <= 20; seed++ {
+		if diff := cmp.Diff(sim.Run(life(), seed).Transcript, sim.Run(life(), seed).Transcript); diff != "" {
+			t.Fatalf("seed %d lived two lives: %s", seed, diff)
+		}
+	}
+}
+
+// Lives of 3.3: members join as voters, until an upgrade brings learners.
+func TestLivesBeforeLearners(t *testing.T) {
+	l := life()
+	begin := l.Begin
+	l.Begin = func(chance *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
+		c, m := begin(chance)
+		c.Spec.Size, c.Spec.Version = 3, "3.3.25"
+		return c, m
+	}
+	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
+		want.Spec.Size = 2 + int32(chance.IntN(4))
+		if chance.IntN(8) == 0 {
+			want.Spec.Version = "3.4.23"
+		}
+	}
+	sim.Lives(t, l, 300)
+}
+
+// Whenever a cluster is deleted, in whatever weather, nothing is left of it but the
+// volumes that were to be kept.
+func TestLivesThatEnd(t *testing.T) {
+	l := life()
+	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
+		if edit(want, chance); chance.IntN(2) == 0 && want.DeletionTimestamp == nil {
+			want.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		}
+		if want.Spec.Storage.Medium != etcdv1.Memory && chance.IntN(2) == 0 {
+			want.Spec.Storage.Retention = etcdv1.Retain
+		}
+	}
+	l.Kept = func(want *etcdv1.EtcdCluster, seen etcd.World) error {
+		if want.DeletionTimestamp == nil {
+			return kept(want, seen)
+		}
+		for _, m := range seen.Members {
+			if m.Set.Exists || m.Volume.Exists && want.Spec.Storage.Retention != etcdv1.Retain {
+				return fmt.Errorf("%s is left: %+v", m.Name, m)
+			}
+		}
+		return nil
+	}
+	sim.Lives(t, l, 1000)
+}
+
+// system runs the planner on the model in fair weather.
+type system struct {
+	want   *etcdv1.EtcdCluster
+	model  *model.Model
+	now    time.Time
+	chance *rand.Rand
+	steps  []lifecycle.Step
+}
+
+func newSystem(size int32) *system {
+	chance := rand.New(rand.NewPCG(1, 2))
+	s := &system{want: cluster(chance), model: model.New(false), now: time.Unix(0, 0), chance: chance}
+	s.want.Spec.Size, s.want.Spec.Version, s.want.Spec.Storage.Medium = size, "3.6", ""
+	return s
+}
+
+func (s *system) turn(t *testing.T) lifecycle.Decision {
+	t.Helper()
+	s.now = s.now.Add(time.Second)
+	s.model.Tick(s.now, s.chance)
+	p, seen := etcd.Planner{}, s.model.Observe(s.now)
+	resources, err := p.Resources(s.want, seen)
+	if err == nil {
+		err = s.model.Provide(s.want, resources, sim.Fair())
+	}
+	d := p.Next(s.want, seen, s.now)
+	if err == nil && d.Outcome == lifecycle.Proceeding {
+		s.steps = append(s.steps, d.Step)
+		err = s.model.Act(s.want, seen, d.Step, sim.Fair())
+	}
+	if err == nil {
+		err = s.model.Safe()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Status(s.want, seen)
+	return d
+}
+
+func (s *system) settles(t *testing.T, outcome lifecycle.Outcome, reason string) {
+	t.Helper()
+	var d lifecycle.Decision
+	for range 1000 {
+		if d = s.turn(t); d.Outcome == outcome && d.Reason == reason {
+			return
+		}
+	}
+	t.Fatalf("still %s, want %s %s", d, outcome, reason)
+}
+
+// When too many volumes are lost, a person is told and nothing is touched, however
+// long it lasts; a volume that comes back is enough.
+func TestLostData(t *testing.T) {
+	for lost := 1; lost <= 3; lost++ {
+		t.Run(fmt.Sprintf("%d of 3", lost), func(t *testing.T) {
+			s := newSystem(3)
+			s.settles(t, lifecycle.Done, "AsDeclared")
+			for i := range lost {
+				s.model.LoseVolume(fmt.Sprintf("e-%d", i))
+			}
+			if lost == 1 {
+				s.settles(t, lifecycle.Done, "AsDeclared")
+				return
+			}
+			s.settles(t, lifecycle.Blocked, "QuorumLost")
+			before := len(s.steps)
+			for range 1000 {
+				s.turn(t)
+			}
+			if len(s.steps) != before {
+				t.Errorf("after the loss the operator did %v", s.steps[before:])
+			}
+		})
+	}
+}
+
+// Steps of plain journeys, in their order.
+func TestJourneys(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		size   int32
+		edit   func(*etcdv1.EtcdCluster)
+		want   []string
+	}{
+		"Grow": {"one learner at a time", 1, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
+			[]string{"AddLearner e-1", "StartMember e-1", "Promote e-1"}},
+		"Shrink": {"etcd is told first", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
+			[]string{"RemoveMember", "Dismiss"}},
+		"Upgrade": {"followers first, then the leader, moved away", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Version = "3.7" },
+			[]string{"Restart", "Restart", "MoveLeader", "Restart"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := newSystem(c.size)
+			s.settles(t, lifecycle.Done, "AsDeclared")
+			s.steps = nil
+			c.edit(s.want)
+			s.settles(t, lifecycle.Done, "AsDeclared")
+			var got []string
+			for i, step := range s.steps {
+				if i < len(c.want) && strings.Contains(c.want[i], " ") {
+					got = append(got, step.String())
+				} else {
+					got = append(got, step.Name)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: %s", c.reason, diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package etcd
+
+import (
+	"time"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+const (
+	// heartbeat is how often etcd is asked, because it cannot be watched.
+	heartbeat = 10 * time.Second
+	// schedulingGrace is how long a pod may look for a node before it counts as
+	// hindered: an autoscaler needs a while to bring one.
+	schedulingGrace = 30 * time.Second
+	// deadAfter is how long a member may be silent before it is replaced, if the
+	// others have a quorum. A node that restarts is back by then.
+	deadAfter = 5 * time.Minute
+)
+
+// Next is the runbook, in order of precedence.
+func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecycle.Decision {
+	if leaving(want) {
+		return farewell(want, seen)
+	}
+	goal := aim(want, seen)
+	return lifecycle.First(
+		unnamed(want),               // what must be remembered is written down first
+		forming(goal, seen, now),    // all members at once, until a cluster is there
+		failedChange(goal, seen),    // who does not run anyway takes a corrected spec at once
+		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
+		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there
+		quorumAway(goal, seen, now), // nothing destructive: wait for pods, or tell that data is lost
+		halfRemoved(seen),           // finish what was begun: gone from etcd, not from Kubernetes
+		needlessLearner(goal, seen), // a learner that nobody wants any more goes first
+		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes
+		doorAjar(want, seen),        // nobody votes before its door is shut
+		joiningMember(goal, seen, now),
+		deadMember(goal, seen, now),   // repair before any wish
+		strangeMember(seen),           // who was added by hand
+		tooManyMembers(goal, seen),    // the sick first, then the newest follower
+		ailingMember(goal, seen, now), // nothing that can wait while a member does not serve
+		badCertificates(seen),
+		tooFewMembers(goal, seen),
+		outdatedMember(goal, seen), // followers first, the leader moved away and last
+		smallVolume(want, seen),
+		impossibleWish(want, seen),
+		alarmed(seen),
+	).Heartbeat(heartbeat)
+}
+
+// unnamed waits for the status to hold the token and the first members' names:
+// Status writes them, and without them no member may start.
+func unnamed(want *etcdv1.EtcdCluster) lifecycle.Decision {
+	if want.Status.Memory != nil {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.RetryIn(time.Millisecond, "ChoosingIdentity", "The members' names and the cluster's token are written down.")
+}
+
+// quorumAway speaks while the members have no quorum. As long as enough of them
+// have their data they need only come back.
+func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
+	if seen.Listed {
+		return lifecycle.Decision{}
+	}
+	voters, kept := survivors(want.EtcdCluster, seen)
+	if len(kept) < len(voters)/2+1 {
+		return quorumLost(voters, kept)
+	}
+	for _, m := range seen.Members {
+		if d := hindered(want, seen, m, now); d.Speaks() && !bereft(m) {
+			return d
+		}
+	}
+	return await(QuorumBack, Member{Name: want.Name}, time.Time{}, "QuorumAway",
+		"%d of %d voters have their data, and %d must come back to agree.", len(kept), len(voters), len(voters)/2+1)
+}
+
+// halfRemoved finishes a removal that was begun here, by etcdctl, or by a crash.
+func halfRemoved(seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && !listed(m) && inKube(m) })
+	if !ok || !seen.Listed {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Proceed(repair(dismiss(m, "MemberRemoved",
+		"%s is not in etcd's member list any more; what Kubernetes has of it is deleted.", m.Name)))
+}
+
+func needlessLearner(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && learner(m) })
+	if !ok || seen.count(ourListed) <= want.room {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Proceed(remove(m, "LearnerNotWanted", "%s was joining, but only %d members are wanted.", m.Name, want.Spec.Size))
+}
+
+func ourListed(m Member) bool { return ours(m) && listed(m) }
+
+// halfAdded starts a member that etcd knows and Kubernetes does not, or not any
+// more: its volume, if it had one, is still there.
+func halfAdded(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ourListed(m) && !m.Set.Exists && !bereft(m) })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	s := start(m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)
+	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
+}
+
+// doorAjar waits until what Resources says about doors is so.
+func doorAjar(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+	for _, m := range seen.Members {
+		if wanted := door(want, seen, m); ours(m) && m.Door != wanted && inKube(m) {
+			d := await(DoorTold, m, time.Time{}, "SecuringIdentity",
+				"%s has started and is told never to start again without its data.", m.Name)
+			d.Step = with(d.Step, argDoor, string(wanted))
+			return d
+		}
+	}
+	return lifecycle.Decision{}
+}
+
+// deadMember removes a voter that will not come back; tooFewMembers then replaces
+// it. Removing comes first because etcd adds no member while a voter is down
+// (server/etcdserver, --strict-reconfig-check).
+func deadMember(want goal, seen World, now time.Time) lifecycle.Decision {
+	for _, m := range seen.Members {
+		if cause := death(want, seen, m, now); cause != "" && voter(m) && seen.count(voter) > 1 {
+			return lifecycle.Proceed(repair(remove(m, "MemberDead", "%s is replaced: %s.", m.Name, cause)))
+		}
+	}
+	return lifecycle.Decision{}
+}
+
+// strangeMember removes who was added by hand: the object declares the members. As
+// long as a stranger is needed for the quorum, the others are waited for.
+func strangeMember(seen World) lifecycle.Decision {
+	m, ok := seen.find(stranger)
+	if !ok || seen.change(m.Name, func(m *Member) { m.Role = Outside }).missing() > seen.missing() {
+		return lifecycle.Decision{}
+	}
+	if to, ok := successor(seen, m); m.Leads && ok {
+		return lifecycle.Proceed(repair(moveLeader(m, to, "StrangeLeader",
+			"%s leads, but was not added by the operator and is to be removed; %s takes over.", m.Name, to.Name)))
+	}
+	s := repair(remove(m, "StrangeMember", "%s (%s) was not added by the operator. Pause the object to keep such members.", m.Name, m.PeerURL))
+	s.Cause = lifecycle.Drift
+	return lifecycle.Proceed(s)
+}
+
+func tooManyMembers(want goal, seen World) lifecycle.Decision {
+	has, size := seen.count(ourListed), int(want.Spec.Size)
+	if has <= want.room {
+		return lifecycle.Decision{}
+	}
+	m, ok := leastMissed(seen)
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Proceed(remove(m, "TooManyMembers", "There are %d members and %d are wanted; %s goes.", has, size, m.Name))
+}
+
+func tooFewMembers(want goal, seen World) lifecycle.Decision {
+	has, size := seen.count(ourListed), int(want.Spec.Size)
+	if has >= want.room {
+		return lifecycle.Decision{}
+	}
+	name, verb := AddLearner, "learner"
+	if v := want.joins; !v.can(hasLearners) {
+		if has == 1 {
+			return needsLearners(v)
+		}
+		name, verb = AddVoter, "voter"
+	}
+	m := Member{Name: memberName(want.EtcdCluster, nextNumber(want.EtcdCluster, seen))}
+	s := step(name, m, "TooFewMembers", "There are %d members and %d are wanted; %s joins as a %s.", has, size, m.Name, verb)
+	if has >= size {
+		s.Reason = "SpecChanged"
+		s.Message = m.Name + " joins with the present spec, and an old member goes then: without volumes a restart would lose its data."
+	}
+	return lifecycle.Proceed(with(s, argPeerURL, PeerURL(want.EtcdCluster, m.Name)))
+}
+
+// outdatedMember restarts one member with the present spec and the next version.
+func outdatedMember(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return want.outdates(m) && !m.Leads })
+	if !ok {
+		m, ok = seen.find(func(m Member) bool { return want.outdates(m) })
+	}
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	to, reason := want.after(m), "SpecChanged"
+	if m.Version != to.String() {
+		reason = "VersionChanged"
+	}
+	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
+		return lifecycle.Proceed(moveLeader(m, heir, reason, "%s leads and is to be restarted; %s takes over.", m.Name, heir.Name))
+	}
+	if volatile(want.EtcdCluster) {
+		return lifecycle.Proceed(remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name))
+	}
+	return lifecycle.Proceed(restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to))
+}

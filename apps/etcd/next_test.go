@@ -1,0 +1,304 @@
+package etcd_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// page is one line of the runbook: in this world the decision is that, in the words
+// of lifecycle.Decision: outcome, step and reason.
+type page struct {
+	reason string
+	want   *etcdv1.EtcdCluster
+	seen   scene
+	says   string
+}
+
+func TestNext(t *testing.T) {
+	pages := map[string]page{}
+	for _, chapter := range []map[string]page{begins(), grows(), shrinks(), heals(), loses(), changes(), ends()} {
+		for name, p := range chapter {
+			if _, twice := pages[name]; twice {
+				t.Fatalf("two pages %s", name)
+			}
+			pages[name] = p
+		}
+	}
+	for name, p := range pages {
+		t.Run(name, func(t *testing.T) {
+			d := etcd.Planner{}.Next(p.want, p.seen.World, noon)
+			if got := strings.SplitN(d.String(), ":", 2)[0]; got != p.says || d.Message == "" {
+				t.Errorf("%s:\n got %s\nwant %s", p.reason, d, p.says)
+			}
+		})
+	}
+}
+
+func begins() map[string]page {
+	nameless := wanted(3)
+	nameless.Status.Memory = nil
+	typo := wanted(3)
+	typo.Spec.Version = "3.66"
+	fixed := wanted(1)
+	fixed.Spec.Pod.PriorityClassName = "corrected"
+	up := func(m *etcd.Member) { *m = whole(0, etcd.Newest); m.ID, m.Role, m.Joined = 0, "", false }
+	alone := scene{etcd.World{ClusterID: 1}}.with("e-0", up)
+	half := scene{}.with("e-0", func(m *etcd.Member) { m.Volume.Exists = true })
+	ended := scene{}.with("e-0", func(m *etcd.Member) { up(m); m.Pod.Ended, m.Pod.Ready = true, false })
+	return map[string]page{
+		"Nameless":    {"names and token are written down before anything is made", nameless, scene{}, "Retry ChoosingIdentity"},
+		"First":       {"the first member starts", wanted(3), scene{}, "Proceed StartMember e-0 (Bootstrapping)"},
+		"AllAtOnce":   {"the next starts without waiting for the first", wanted(3), alone, "Proceed StartMember e-1 (Bootstrapping)"},
+		"HalfStarted": {"a crash between volume and StatefulSet is finished", wanted(1), half, "Proceed StartMember e-0 (Bootstrapping)"},
+		"Forming":     {"a member that answers is no cluster (sim seed 58)", wanted(1), alone, "Wait Formed e (Forming)"},
+		"EndedEarly":  {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
+		"Typo":        {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},
+		"NoSecret":    {"nor do pods whose Secrets are not there", wanted(3), scene{etcd.World{Certificates: "Secret x is missing."}}, "Blocked CertificatesUnusable"},
+		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(etcd.ImageUnpullable, time.Hour)), "Blocked ImagePullBackOff"},
+		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(etcd.ImageUnpullable, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"Settled":     {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
+		"Unpublished": {"a member that serves, but has not told its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Door = false, etcd.Bootstrap }), "Wait Serving e-2 (MemberNotServing)"},
+	}
+}
+
+// resized is a cluster that began with three members.
+func resized(size int32) *etcdv1.EtcdCluster {
+	c := wanted(3)
+	c.Spec.Size = size
+	return c
+}
+
+func grows() map[string]page {
+	old := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Door = etcd.Learner, 4, etcd.Join })
+	begun := old.with("e-3", func(m *etcd.Member) {
+		m.Set, m.Volume = whole(3, etcd.Newest).Set, etcd.Volume{Exists: true, Size: 8 << 30}
+		m.Pod = etcd.Pod{Exists: true, Revision: m.Set.Revision, Version: etcd.Newest}
+	})
+	copying := begun.with("e-3", func(m *etcd.Member) { m.Joined, m.Health, m.Index, m.Version = true, etcd.Healthy, 500, etcd.Newest })
+	ready := copying.with("e-3", func(m *etcd.Member) { m.Door, m.Index = etcd.Shut, 950 })
+	v33 := scene{etcd.World{Listed: true}}.with("e-0", func(m *etcd.Member) { *m = whole(0, "3.3.25") })
+	two := resized(2)
+	two.Spec.Version = "3.3"
+	three := wanted(3)
+	three.Spec.Version = "3.3"
+	return map[string]page{
+		"TooFew":        {"a learner joins", resized(5), serving(3), "Proceed AddLearner e-3 (TooFewMembers)"},
+		"HalfAdded":     {"a crash after etcd was told is finished", resized(5), old, "Proceed StartMember e-3 (MemberAdded)"},
+		"Starting":      {"the learner is waited for", resized(5), begun, "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"DoorAjar":      {"once it has started it may never start empty again", resized(5), copying, "Wait DoorTold e-3 (SecuringIdentity)"},
+		"Copying":       {"half of the log is not enough", resized(5), copying.with("e-3", func(m *etcd.Member) { m.Door = etcd.Shut }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"Promote":       {"nine tenths are", resized(5), ready, "Proceed Promote e-3 (LearnerCaughtUp)"},
+		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
+		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
+		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(etcd.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+		"NoLearners":    {"before 3.4 a cluster of one cannot grow", two, v33, "Blocked GrowthNeedsLearners"},
+		"VotersJoin":    {"and more join as voters", three, v33.with("e-1", func(m *etcd.Member) { *m = whole(1, "3.3.25") }), "Proceed AddVoter e-3 (TooFewMembers)"},
+		"SickFirst":     {"nobody joins while a member is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
+		"NamesAreSpent": {"a number is never used again", resized(4), serving(2).with("e-9", func(m *etcd.Member) { *m = whole(9, etcd.Newest) }), "Proceed AddLearner e-10 (TooFewMembers)"},
+	}
+}
+
+func shrinks() map[string]page {
+	newestLeads := serving(5).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-4", func(m *etcd.Member) { m.Leads = true })
+	gone := serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); m.Role, m.ID, m.Joined = "", 0, false })
+	unstarted := serving(5).with("e-4", func(m *etcd.Member) {
+		*m = whole(4, etcd.Newest)
+		down(time.Second)(m)
+		m.Joined, m.Door = false, etcd.Bootstrap
+	})
+	shrunk := wanted(5)
+	shrunk.Spec.Size = 3
+	return map[string]page{
+		"TooMany":     {"the newest goes", wanted(3), serving(5), "Proceed RemoveMember e-4 (TooManyMembers)"},
+		"NotLeader":   {"but not the leader", wanted(3), newestLeads, "Proceed RemoveMember e-3 (TooManyMembers)"},
+		"SickGoes":    {"and the sick before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
+		"OpenDoor":    {"an initial member that never started is barred first (sim seed 37)", shrunk, unstarted, "Wait DoorTold e-4 (SecuringIdentity)"},
+		"HalfRemoved": {"a crash after etcd was told is finished", wanted(3), gone, "Proceed Dismiss e-3 (MemberRemoved)"},
+		"OnlyVolume":  {"also if only the volume is left", wanted(3), gone.with("e-3", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), "Proceed Dismiss e-3 (MemberRemoved)"},
+	}
+}
+
+func heals() map[string]page {
+	corrupt := serving(3).with("e-2", func(m *etcd.Member) {
+		trouble(etcd.CrashLooping, time.Second)(m)
+		m.Volume.Lost, m.Volume.Detail = true, "the log is corrupt"
+	})
+	byHand := serving(3).with("odd", func(m *etcd.Member) { m.Stranger, m.Role, m.ID = true, etcd.Learner, 99 })
+	leads := serving(3).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("odd", func(m *etcd.Member) {
+		m.Stranger, m.Role, m.ID, m.Leads, m.Health, m.Index = true, etcd.Voter, 99, true, etcd.Healthy, 1000
+	})
+	noSet := serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
+	return map[string]page{
+		"Down":         {"a member that is down is waited for", wanted(3), serving(3).with("e-1", down(time.Minute)), "Wait Serving e-1 (MemberNotServing)"},
+		"LongDown":     {"and replaced after five minutes", wanted(3), serving(3).with("e-1", down(6*time.Minute)), "Proceed RemoveMember e-1 (MemberDead)"},
+		"SeenByOthers": {"but not while the kubelet says that it serves", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Health, m.Since = etcd.Unknown, noon.Add(-time.Hour) }), "Wait Serving e-1 (MemberNotServing)"},
+		"VolumeGone":   {"without its volume it is replaced at once", wanted(3), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
+		"Corrupt":      {"and with a corrupt one", wanted(3), corrupt, "Proceed RemoveMember e-2 (MemberDead)"},
+		"BeforeWish":   {"before any wish", resized(5), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
+		"Replacement":  {"then another joins", wanted(3), serving(2), "Proceed AddLearner e-3 (TooFewMembers)"},
+		"Ended":        {"a pod that has ended is made anew", wanted(3), serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Pod.Ended = true }), "Proceed Restart e-1 (PodEnded)"},
+		"NoSet":        {"a StatefulSet that somebody deleted comes back", wanted(3), noSet, "Proceed StartMember e-1 (MemberAdded)"},
+		"Stranger":     {"who was added by hand goes", wanted(3), byHand, "Proceed RemoveMember odd (StrangeMember)"},
+		"StrangerLead": {"after the leadership was taken from it", wanted(3), leads, "Proceed MoveLeader e-0 (StrangeLeader)"},
+		"LooksFor":     {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(etcd.Unschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
+		"Alarm":        {"etcd's own alarm is told", wanted(1), serving(1).with("e-0", func(m *etcd.Member) { m.Alarms = []string{"NOSPACE"} }), "Blocked AlarmRaised"},
+		"Wrong":        {"a member that says it is healthy but lags behind does not serve", wanted(3), serving(3).with("e-0", func(m *etcd.Member) { m.Index = 90000 }), "Wait Serving e-1 (MemberNotServing)"},
+	}
+}
+
+func loses() map[string]page {
+	three := func() *etcdv1.EtcdCluster { return told(wanted(3), serving(3)) }
+	noSet := serving(3).silent().with("e-1", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
+	newer := noSet.with("e-1", func(m *etcd.Member) { m.Volume.Version = "3.7.3" })
+	fixed := told(wanted(1), serving(1))
+	fixed.Spec.Pod.PriorityClassName = "corrected"
+	return map[string]page{
+		"AllDown":    {"with their data they only need to come back", three(), serving(3).silent(), "Wait QuorumBack e (QuorumAway)"},
+		"OneLost":    {"also when one has lost its own", three(), serving(3).silent().with("e-0", lost), "Wait QuorumBack e (QuorumAway)"},
+		"TwoLost":    {"two of three are too many: nothing is touched", three(), serving(3).silent().with("e-0", lost).with("e-1", lost), "Blocked QuorumLost"},
+		"AllMissing": {"nor is a second cluster begun when everything is gone", three(), scene{}, "Blocked QuorumLost"},
+		"SetGone":    {"a StatefulSet is made again without asking etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
+		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
+		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(etcd.CrashLooping, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(etcd.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+	}
+}
+
+func changes() map[string]page {
+	spec, upgrade, back, typo, jump, bigger, memory := wanted(3), wanted(3), wanted(3), wanted(3), wanted(3), wanted(3), wanted(3)
+	spec.Spec.Pod.PriorityClassName = "high"
+	upgrade.Spec.Version, back.Spec.Version, typo.Spec.Version, jump.Spec.Version = "3.7", "3.5", "3.9", "3.7"
+	size := resource.MustParse("9Gi")
+	bigger.Spec.Storage.Size = &size
+	memory.Spec.Storage.Medium = etcdv1.Memory
+	memory.Spec.Pod.PriorityClassName = "high"
+	renewed := func(m *etcd.Member) {
+		m.Set.Revision, m.Pod.Revision = etcd.Revision(spec), etcd.Revision(spec)
+	}
+	followers := serving(3).with("e-1", renewed).with("e-2", renewed)
+	v3521 := serving(3)
+	for _, m := range v3521.Members {
+		v3521 = v3521.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.21", "3.5.21", "3.5.21" })
+	}
+	failed := serving(3).with("e-1", renewed).with("e-1", trouble(etcd.CrashLooping, time.Hour))
+	cannot := serving(3).with("e-0", func(m *etcd.Member) { m.Volume.Problem = "the class does not allow it" })
+	return map[string]page{
+		"Follower":    {"followers are restarted first", spec, serving(3), "Proceed Restart e-1 (SpecChanged)"},
+		"LeaderMoves": {"the leader hands over", spec, followers, "Proceed MoveLeader e-1 (SpecChanged)"},
+		"LeaderLast":  {"and is restarted as a follower", spec, followers.with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-1", func(m *etcd.Member) { m.Leads = true }), "Proceed Restart e-0 (SpecChanged)"},
+		"Upgrade":     {"a new version is a restart, too", upgrade, serving(3), "Proceed Restart e-1 (VersionChanged)"},
+		"Back":        {"a minor release is not left backwards", back, serving(3), "Blocked VersionRefused"},
+		"LaterTypo":   {"a typo in the version of a running cluster", typo, serving(3), "Blocked UnknownVersion"},
+		"OneByOne":    {"3.5.21 must go by a sound 3.5 first", jump, v3521, "Proceed Restart e-1 (VersionChanged)"},
+		"Halts":       {"a change that fails stops at its first victim", spec, failed, "Blocked ChangeFailed"},
+		"Grow":        {"a volume grows", bigger, serving(3), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"CannotGrow":  {"or tells why not", bigger, cannot, "Blocked VolumeCannotGrow"},
+		"InMemory":    {"without volumes a member is replaced, not restarted", memory, serving(3), "Proceed AddLearner e-3 (SpecChanged)"},
+		"InMemory2":   {"the old one goes when the new one votes", memory, serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); renewedMemory(m, memory) }), "Proceed RemoveMember e-1 (SpecChanged)"},
+	}
+}
+
+func renewedMemory(m *etcd.Member, want *etcdv1.EtcdCluster) {
+	m.Set.Revision, m.Pod.Revision = etcd.Revision(want), etcd.Revision(want)
+}
+
+func ends() map[string]page {
+	keep := deleted(wanted(1))
+	keep.Spec.Storage.Retention = etcdv1.Retain
+	left := serving(1).silent().with("e-0", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
+	return map[string]page{
+		"Farewell":     {"members are dismissed one after another", deleted(wanted(3)), serving(3), "Proceed Dismiss e-0 (ClusterDeleted)"},
+		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed Dismiss e-0 (ClusterDeleted)"},
+		"VolumeLeft":   {"a volume that is left is deleted", deleted(wanted(1)), left, "Proceed Dismiss e-0 (ClusterDeleted)"},
+		"VolumeKept":   {"or kept, if declared so", keep, left, "Settled Dismissed"},
+		"NobodyLeft":   {"then the object goes", deleted(wanted(3)), scene{}, "Settled Dismissed"},
+	}
+}
+
+func TestVersionOfStep(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		page   page
+		want   string
+	}{
+		"SoundFirst": {"the way from 3.5.21 to 3.7 begins within 3.5", changes()["OneByOne"], "3.5.35"},
+		"NewestOf":   {"3.7 is its newest known release", changes()["Upgrade"], "3.7.3"},
+		"SetNewer":   {"a StatefulSet comes back with the version that it had", loses()["SetNewer"], "3.7.3"},
+		"SetSame":    {"which is mostly the one that ran", loses()["SetGone"], "3.6.16"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			d := etcd.Planner{}.Next(c.page.want, c.page.seen.World, noon)
+			if got := d.Step.Args["version"]; got != c.want {
+				t.Errorf("%s: got %s, want %s", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestGates(t *testing.T) {
+	learner := serving(3).with("e-3", func(m *etcd.Member) { m.Role = etcd.Learner; m.Set.Exists = true })
+	farewell := serving(3)
+	farewell.Leaving = true
+	restart := func(name, version string) lifecycle.Step {
+		return lifecycle.Step{Name: etcd.Restart, Target: name, Args: map[string]string{"version": version}}
+	}
+	cases := map[string]struct {
+		reason string
+		seen   scene
+		step   lifecycle.Step
+		want   string
+	}{
+		"RestartOne":    {"two of three are a quorum", serving(3), restart("e-1", "3.6.16"), ""},
+		"RestartSecond": {"one of three is none", serving(3).with("e-0", down(time.Second)), restart("e-1", "3.6.16"), "KeepsQuorum"},
+		"RestartSick":   {"to restart who is down costs nothing", serving(3).with("e-1", down(time.Second)), restart("e-1", "3.6.16"), ""},
+		"RemoveOnly":    {"the last voter is never removed, even while it is down", serving(1).with("e-0", down(time.Hour)), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
+		"RestartOnly":   {"who has one member lives with its restart", serving(1), restart("e-0", "3.6.16"), ""},
+		"RemoveDead":    {"removing the dead makes nothing worse", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-1"}, ""},
+		"RemoveGood":    {"removing a good one does", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
+		"FirstLearner":  {"one may join", serving(3), lifecycle.Step{Name: etcd.AddLearner, Target: "e-3"}, ""},
+		"TwoLearners":   {"two may not", learner, lifecycle.Step{Name: etcd.AddLearner, Target: "e-4"}, "OneLearner"},
+		"VoterVolume":   {"a voter's volume stays", serving(3), lifecycle.Step{Name: etcd.Dismiss, Target: "e-1"}, "KeepsData"},
+		"Farewell":      {"unless the cluster is deleted", farewell, lifecycle.Step{Name: etcd.Dismiss, Target: "e-1"}, ""},
+		"TwoMinors":     {"two minor releases at once are one too many", serving(3), restart("e-1", "3.4.23"), "OneMinorApart"},
+		"PromoteSecond": {"a learner that has caught up counts when it votes (sim seed 83)", serving(1).with("e-1", func(m *etcd.Member) {
+			*m = whole(1, etcd.Newest)
+			m.Role, m.Pod.Ready = etcd.Learner, false
+		}), lifecycle.Step{Name: etcd.Promote, Target: "e-1"}, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			during, _ := etcd.Planner{}.Effect(c.seen.World, c.step)
+			got := ""
+			if r := lifecycle.Judge(etcd.Gates(), c.seen.World, during, c.step); len(r) > 0 {
+				got = r[0].Gate
+			}
+			if got != c.want {
+				t.Errorf("%s: held by %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestDiagnose(t *testing.T) {
+	cases := map[string]struct{ reason, words, want string }{
+		"Empty":   {"a shut door", `"error":"couldn't find local name \"e-0\" in the initial cluster configuration"`, "the data directory is empty"},
+		"Corrupt": {"a broken log", `panic: walpb: crc mismatch`, "the log is corrupt (crc mismatch)"},
+		"Lost":    {"a log that is shorter than it was", `tocommit(8) is out of range [lastIndex(3)]`, "the log has lost entries"},
+		"Flag":    {"a wrong flag says nothing about data", `unknown flag: --x`, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := etcd.Diagnose(c.words); got != c.want {
+				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}

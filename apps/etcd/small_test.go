@@ -1,0 +1,166 @@
+package etcd_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// states are the states that a member may be in, by a letter.
+var states = map[rune]func(*etcd.Member){
+	's': func(*etcd.Member) {},
+	'o': func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" }, // an older release
+	'd': down(time.Second),
+	'D': down(time.Hour),
+	'x': lost,
+	'c': trouble(etcd.CrashLooping, time.Second),
+	'n': func(m *etcd.Member) { down(time.Second)(m); m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }, // no StatefulSet
+	'l': func(m *etcd.Member) { m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
+	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started
+	'r': func(m *etcd.Member) { m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready = 0, "", false, "", false }, // removed, not dismissed
+	'h': func(m *etcd.Member) { m.Stranger, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{} },
+}
+
+const letters = "sodDxcnlarh"
+
+// smallWorlds calls visit with every multiset of states of up to so many members,
+// in both orders, as long as etcd could be in it.
+func smallWorlds(most int, visit func(code string)) {
+	var extend func(code string, from int)
+	extend = func(code string, from int) {
+		if strings.Count(code, "l")+strings.Count(code, "a") > 1 {
+			return
+		}
+		if code != "" {
+			visit(code)
+			if back := reversed(code); back != code {
+				visit(back)
+			}
+		}
+		for i := from; i < len(letters) && len(code) < most; i++ {
+			extend(code+letters[i:i+1], i)
+		}
+	}
+	extend("", 0)
+}
+
+func reversed(s string) string {
+	back := ""
+	for _, r := range s {
+		back = string(r) + back
+	}
+	return back
+}
+
+// world reads a code. The first member that serves leads.
+func world(code string) scene {
+	s := serving(0)
+	for i, r := range code {
+		s = s.with(fmt.Sprintf("e-%d", i), func(m *etcd.Member) {
+			*m = whole(i, etcd.Newest)
+			m.Leads = false
+			states[r](m)
+			if m.Stranger {
+				m.Name = fmt.Sprintf("odd%d", i)
+			}
+		})
+	}
+	for _, m := range s.Members {
+		if m.Role == etcd.Voter && m.Health == etcd.Healthy {
+			return s.with(m.Name, func(m *etcd.Member) { m.Leads = true })
+		}
+	}
+	return s
+}
+
+func TestEverySmallWorld(t *testing.T) {
+	for _, size := range []int32{1, 2, 3, 4, 5, 7, 9} {
+		for _, version := range []string{"3.6.16", "3.7.3"} {
+			t.Run(fmt.Sprintf("%d-%s", size, version), func(t *testing.T) {
+				t.Parallel()
+				most, worlds := 3, 0
+				switch {
+				case size == 3 && version == "3.6.16":
+					most = 5
+				case size%2 == 1 && size <= 5:
+					most = 4
+				}
+				smallWorlds(most, func(code string) {
+					worlds++
+					want := wanted(3)
+					want.Spec.Size, want.Spec.Version = size, version
+					want.Status.Memory.Formed = true
+					seen := world(code)
+					if etcd.KeepsQuorum.Harm(seen.World) > 0 {
+						follow(t, code+" forgotten", want.DeepCopy(), seen.silent().World)
+						told(want, seen)
+						seen = seen.silent()
+					}
+					follow(t, code, want, seen.World)
+				})
+				t.Logf("%d worlds", worlds)
+			})
+		}
+	}
+}
+
+// follow takes the rules at their word until they settle: what they wait for
+// happens, and each step does what Effect says.
+func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World) {
+	t.Helper()
+	var story []string
+	p, now := etcd.Planner{}, noon
+	for range 120 {
+		p.Status(want, seen)
+		d := p.Next(want, seen, now)
+		story = append(story, strings.SplitN(d.String(), ":", 2)[0])
+		switch d.Outcome {
+		case lifecycle.Done:
+			settledWell(t, code, want, seen, story)
+			return
+		case lifecycle.Blocked:
+			if d.Reason != "QuorumLost" && d.Reason != "CrashLoopBackOff" && d.Reason != "ChangeFailed" {
+				t.Fatalf("%s to %d %s is blocked: %s\n%s", code, want.Spec.Size, want.Spec.Version, d, strings.Join(story, "\n"))
+			}
+			return
+		case lifecycle.Silent, lifecycle.Retrying:
+			t.Fatalf("%s: %s is no answer", code, d)
+		}
+		during, after := p.Effect(seen, d.Step)
+		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.Proceeding {
+			t.Fatalf("%s to %d: %s is held for ever by %s: %s\n%s", code, want.Spec.Size, d.Step, r[0].Gate, r[0].Message, strings.Join(story, "\n"))
+		}
+		careful(t, code, seen, during, d)
+		seen = after
+	}
+	t.Fatalf("%s to %d %s never settles:\n%s", code, want.Spec.Size, want.Spec.Version, strings.Join(story[:40], "\n"))
+}
+
+// careful: a step never breaks a quorum, never makes a second learner, and nothing
+// is destroyed while nobody can tell who is a member.
+func careful(t *testing.T, code string, seen, during etcd.World, d lifecycle.Decision) {
+	t.Helper()
+	if etcd.KeepsQuorum.Harm(seen) == 0 && etcd.KeepsQuorum.Harm(during) > 0 {
+		t.Fatalf("%s: %s breaks the quorum", code, d)
+	}
+	if etcd.OneLearner.Harm(seen) == 0 && etcd.OneLearner.Harm(during) > 0 {
+		t.Fatalf("%s: %s makes a second learner", code, d)
+	}
+	if d.Step.Class == lifecycle.Destructive && !seen.Listed {
+		t.Fatalf("%s: %s destroys in the dark", code, d)
+	}
+}
+
+func settledWell(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World, story []string) {
+	t.Helper()
+	s := want.Status
+	if s.Ready != fmt.Sprintf("%d/%d", want.Spec.Size, want.Spec.Size) || len(seen.Members) != int(want.Spec.Size) ||
+		s.Version.Current != want.Spec.Version || s.Phase != etcdv1.Running || s.Leader == "" {
+		t.Fatalf("%s to %d settles badly: %+v\n%s", code, want.Spec.Size, s, strings.Join(story, "\n"))
+	}
+}

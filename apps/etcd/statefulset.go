@@ -1,0 +1,184 @@
+package etcd
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Annotations on a StatefulSet and on its pods, by which the driver sees what a pod
+// was made from.
+const (
+	AnnotationRevision = "etcd.database.coreos.com/revision"
+	AnnotationVersion  = "etcd.database.coreos.com/version"
+)
+
+// graceful is how long etcd has to hand over the leadership and close its files.
+const graceful = 30
+
+// StatefulSet is the member at the version of the step that starts or restarts it.
+// The caller sets namespace and owner.
+func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv1.StatefulSet, error) {
+	v, err := parse(s.Args[argVersion])
+	if err != nil {
+		return nil, err
+	}
+	labels, notes := memberLabels(want, s.Target), annotations(want, v)
+	return &appsv1.StatefulSet{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Target, Labels: labels, Annotations: notes},
+		Spec: appsv1.StatefulSetSpec{
+			Replicas: new(int32(1)), ServiceName: want.Name,
+			Selector:            &metav1.LabelSelector{MatchLabels: labels},
+			PodManagementPolicy: appsv1.ParallelPodManagement,
+			// Only a Step deletes a pod; a change of the template alone never does.
+			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
+			RevisionHistoryLimit: new(int32(2)),
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{
+					Labels: podLabels(want, s.Target), Annotations: merged(want.Spec.Pod.Annotations, notes),
+				},
+				Spec: podSpec(want, seen, s.Target, v),
+			},
+		},
+	}, nil
+}
+
+func annotations(want *etcdv1.EtcdCluster, v version) map[string]string {
+	return map[string]string{AnnotationRevision: Revision(want), AnnotationVersion: v.String()}
+}
+
+// podLabels include those of the legacy operator: affinity rules that users wrote
+// then select by them.
+func podLabels(want *etcdv1.EtcdCluster, member string) map[string]string {
+	legacy := map[string]string{"app": "etcd", "etcd_cluster": want.Name, "etcd_node": member}
+	return merged(merged(legacy, want.Spec.Pod.Labels), memberLabels(want, member))
+}
+
+func podSpec(want *etcdv1.EtcdCluster, seen World, member string, v version) corev1.PodSpec {
+	pod := want.Spec.Pod
+	return corev1.PodSpec{
+		Containers:                    []corev1.Container{container(want, seen, member, v)},
+		Volumes:                       volumes(want, member),
+		AutomountServiceAccountToken:  new(false),
+		EnableServiceLinks:            new(false),
+		TerminationGracePeriodSeconds: orDefault(pod.TerminationGracePeriodSeconds, graceful),
+		SecurityContext:               podSecurity(want),
+		Affinity:                      affinity(want),
+		TopologySpreadConstraints:     spreading(want),
+		NodeSelector:                  pod.NodeSelector,
+		Tolerations:                   pod.Tolerations,
+		PriorityClassName:             pod.PriorityClassName,
+		ServiceAccountName:            pod.ServiceAccountName,
+		ImagePullSecrets:              pod.ImagePullSecrets,
+	}
+}
+
+func orDefault(p *int64, otherwise int64) *int64 {
+	if p != nil {
+		return p
+	}
+	return &otherwise
+}
+
+func volumes(want *etcdv1.EtcdCluster, member string) []corev1.Volume {
+	all := []corev1.Volume{{Name: "data", VolumeSource: data(want, member)}}
+	secret := func(name, of string) corev1.Volume {
+		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+			Secret: &corev1.SecretVolumeSource{SecretName: of, DefaultMode: new(int32(0o440))},
+		}}
+	}
+	if peersEncrypt(want) {
+		all = append(all, secret("peer-tls", peerSecret(want, member)))
+	}
+	if clientsEncrypt(want) {
+		all = append(all, secret("server-tls", serverSecret(want, member)))
+	}
+	return all
+}
+
+func data(want *etcdv1.EtcdCluster, member string) corev1.VolumeSource {
+	if !volatile(want) {
+		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
+			ClaimName: ClaimName(want, member),
+		}}
+	}
+	dir := &corev1.EmptyDirVolumeSource{SizeLimit: want.Spec.Storage.Size}
+	if want.Spec.Storage.Medium == etcdv1.Memory {
+		dir.Medium = corev1.StorageMediumMemory
+	}
+	return corev1.VolumeSource{EmptyDir: dir}
+}
+
+// ClaimName has the cluster's UID in it: a cluster that is made again under the
+// same name looks for other volumes.
+func ClaimName(want *etcdv1.EtcdCluster, member string) string {
+	return member + "-" + incarnation(want)
+}
+
+// Claim is the volume of the member that the step starts or restarts, or nil if it
+// has none of its own. It has no owner: only a Step deletes it.
+func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeClaim {
+	if volatile(want) {
+		return nil
+	}
+	size := resource.MustParse("8Gi")
+	if want.Spec.Storage.Size != nil {
+		size = want.Spec.Storage.Size.DeepCopy()
+	}
+	labels := memberLabels(want, s.Target)
+	labels[LabelCluster] = string(want.UID)
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: ClaimName(want, s.Target), Labels: labels,
+			Annotations: map[string]string{AnnotationVersion: s.Args[argVersion]},
+		},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			StorageClassName: want.Spec.Storage.StorageClassName,
+			Resources: corev1.VolumeResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: size},
+			},
+		},
+	}
+}
+
+// podSecurity satisfies the restricted Pod Security Standard.
+func podSecurity(want *etcdv1.EtcdCluster) *corev1.PodSecurityContext {
+	if s := want.Spec.Pod.SecurityContext; s != nil {
+		return s
+	}
+	return &corev1.PodSecurityContext{
+		RunAsNonRoot: new(true), RunAsUser: new(int64(user)), RunAsGroup: new(int64(user)), FSGroup: new(int64(user)),
+		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
+		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+	}
+}
+
+// affinity prefers a node of its own for each member, and refuses none.
+func affinity(want *etcdv1.EtcdCluster) *corev1.Affinity {
+	if a := want.Spec.Pod.Affinity; a != nil {
+		return a
+	}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+			Weight: 100,
+			PodAffinityTerm: corev1.PodAffinityTerm{
+				TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{MatchLabels: selector(want)},
+			},
+		}},
+	}}
+}
+
+func spreading(want *etcdv1.EtcdCluster) []corev1.TopologySpreadConstraint {
+	if s := want.Spec.Pod.TopologySpreadConstraints; len(s) > 0 {
+		return s
+	}
+	return []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: selector(want)},
+	}}
+}

@@ -1,0 +1,115 @@
+package etcd
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Steps. Each touches one of the two systems only, so a crash within a step leaves
+// nothing that its own rule does not finish.
+const (
+	// StartMember makes the member's volume, if it is not there, and then its
+	// StatefulSet. Args: version.
+	StartMember = "StartMember"
+	// AddLearner and AddVoter add a member to etcd's list. Args: peerURL.
+	AddLearner = "AddLearner"
+	AddVoter   = "AddVoter"
+	// Promote makes a learner a voter. Args: id.
+	Promote = "Promote"
+	// MoveLeader gives the leadership to the target. Args: id, from.
+	MoveLeader = "MoveLeader"
+	// RemoveMember takes a member from etcd's list. Args: id.
+	RemoveMember = "RemoveMember"
+	// Dismiss deletes the member's StatefulSet, and its volume unless Args say
+	// volume=keep.
+	Dismiss = "Dismiss"
+	// Restart writes the version on the member's claim, gives its StatefulSet the new
+	// template and deletes the pod that was made from another. Args: version,
+	// revision.
+	Restart = "Restart"
+	// GrowVolume asks for more storage. Args: size in bytes.
+	GrowVolume = "GrowVolume"
+)
+
+// What is waited for.
+const (
+	// Formed: the cluster has come into being.
+	Formed = "Formed"
+	// Serving: the member answers linearizable reads.
+	Serving = "Serving"
+	// CaughtUp: the learner's log is nearly as long as the leader's.
+	CaughtUp = "CaughtUp"
+	// QuorumBack: so many members came back that they agree again.
+	QuorumBack = "QuorumBack"
+	// DoorTold: the member's door stands as it should. Args: door.
+	DoorTold = "DoorTold"
+)
+
+// Keys of Args.
+const (
+	argVersion  = "version"
+	argRevision = "revision"
+	argID       = "id"
+	argFrom     = "from"
+	argPeerURL  = "peerURL"
+	argSize     = "size"
+	argVolume   = "volume"
+	argDoor     = "door"
+	keepVolume  = "keep"
+)
+
+func hex(id uint64) string { return strconv.FormatUint(id, 16) }
+
+// step fills in what all steps have. The message says why.
+func step(name string, m Member, reason, format string, args ...any) lifecycle.Step {
+	return lifecycle.Step{
+		Name: name, Target: m.Name, Class: lifecycle.Routine, Intent: lifecycle.Wish, Cause: lifecycle.SpecChange,
+		Reason: reason, Message: fmt.Sprintf(format, args...), Args: map[string]string{},
+	}
+}
+
+// repair marks the step as one that brings back what the world lost.
+func repair(s lifecycle.Step) lifecycle.Step {
+	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Fault
+	return s
+}
+
+func class(s lifecycle.Step, c lifecycle.Class) lifecycle.Step {
+	s.Class = c
+	return s
+}
+
+func with(s lifecycle.Step, key, value string) lifecycle.Step {
+	s.Args[key] = value
+	return s
+}
+
+func start(m Member, v version, reason, format string, args ...any) lifecycle.Step {
+	return with(step(StartMember, m, reason, format, args...), argVersion, v.String())
+}
+
+func remove(m Member, reason, format string, args ...any) lifecycle.Step {
+	return class(with(step(RemoveMember, m, reason, format, args...), argID, hex(m.ID)), lifecycle.Disruptive)
+}
+
+func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {
+	return class(step(Dismiss, m, reason, format, args...), lifecycle.Destructive)
+}
+
+func restart(m Member, v version, revision, reason, format string, args ...any) lifecycle.Step {
+	s := class(step(Restart, m, reason, format, args...), lifecycle.Disruptive)
+	return with(with(s, argVersion, v.String()), argRevision, revision)
+}
+
+func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.Step {
+	s := class(step(MoveLeader, to, reason, format, args...), lifecycle.Disruptive)
+	return with(with(s, argID, hex(to.ID)), argFrom, hex(from.ID))
+}
+
+// await is a wait for something about the member.
+func await(name string, m Member, since time.Time, reason, format string, args ...any) lifecycle.Decision {
+	return lifecycle.WaitFor(step(name, m, reason, format, args...), since).Heartbeat(heartbeat)
+}

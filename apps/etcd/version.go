@@ -1,0 +1,110 @@
+package etcd
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Newest is what a cluster gets that names no version: the newest release that the
+// operator is tested with as a default.
+const Newest = "3.6.16"
+
+// Legacy is what the legacy API's clusters get that name no version.
+const Legacy = "3.2.13"
+
+// version is a release of etcd.
+type version struct{ major, minor, patch int }
+
+// newest known patch of each minor release; a release named "3.6" means it.
+var newest = map[int]int{2: 32, 3: 25, 4: 23, 5: 35, 6: 16, 7: 3}
+
+// last is the newest minor release that is known.
+const last = 7
+
+// What a minor release can do; an older one cannot.
+const (
+	leaderMoves  = 3 // CHANGELOG-3.3: MoveLeader
+	metricsPort  = 3 // CHANGELOG-3.3: --listen-metrics-urls
+	hasLearners  = 4 // CHANGELOG-3.4: learners
+	jsonLogs     = 4 // CHANGELOG-3.4: --logger=zap, the default from 3.5
+	corruptCheck = 5 // CHANGELOG-3.3 has it experimental; sound from 3.5
+	featureGates = 6 // CHANGELOG-3.6: --feature-gates instead of --experimental-*
+)
+
+// sound is the first patch from which a minor release may be upgraded to the next:
+// before 3.5.26 a promoted member may be a learner again in 3.6 (etcd-io/etcd
+// issues 19557 and 20793).
+var sound = map[int]int{5: 26}
+
+// worth is the first patch of a minor release that may be upgraded to: 3.5.0 to
+// 3.5.2 lose consistency after a crash (etcd-io/etcd issues 13514 and 13766).
+var worth = map[int]int{5: 3}
+
+// parse reads "3.6.16", "v3.6.16" or "3.6", whose patch is the newest known.
+func parse(s string) (version, error) {
+	fields := strings.Split(strings.TrimPrefix(s, "v"), ".")
+	numbers := make([]int, 3)
+	if len(fields) < 2 || len(fields) > 3 {
+		return version{}, fmt.Errorf("version %q is not of the form 3.6.16 or 3.6", s)
+	}
+	for i, f := range fields {
+		n, err := strconv.Atoi(f)
+		if err != nil || n < 0 {
+			return version{}, fmt.Errorf("version %q is not of the form 3.6.16 or 3.6", s)
+		}
+		numbers[i] = n
+	}
+	v := version{numbers[0], numbers[1], numbers[2]}
+	if _, known := newest[v.minor]; v.major != 3 || !known {
+		return version{}, fmt.Errorf("version %q is not known to this operator, which runs etcd 3.2 to 3.%d", s, last)
+	}
+	if len(fields) == 2 {
+		v.patch = newest[v.minor]
+	}
+	return v, nil
+}
+
+func (v version) String() string {
+	if v == (version{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", v.major, v.minor, v.patch)
+}
+
+func (v version) can(since int) bool { return v.minor >= since }
+
+func compare(a, b version) int {
+	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
+}
+
+// hop is the next version on the way from one to another: one minor release at a
+// time, each left only from a patch that is sound (etcd.io/docs, upgrades). Back it
+// goes only within a minor release.
+func hop(from, to version) version {
+	switch need := sound[from.minor]; {
+	case from.minor >= to.minor:
+		return to
+	case from.patch < need:
+		return version{from.major, from.minor, max(newest[from.minor], need)}
+	case from.minor+1 == to.minor:
+		return to
+	}
+	minor := from.minor + 1
+	return version{from.major, minor, newest[minor]}
+}
+
+// refusal is why one version cannot follow another; empty if it can.
+func refusal(from, to version) string {
+	switch {
+	case from == (version{}) || from == to:
+		return ""
+	case to.minor < from.minor:
+		return fmt.Sprintf("etcd %s cannot go back to %s while it runs: its data has the newer format. "+
+			"Set spec.version to 3.%d or newer, or restore a backup into a new cluster", from, to, from.minor)
+	case to.minor != from.minor && to.patch < worth[to.minor]:
+		return fmt.Sprintf("etcd %s can lose data after a crash. Set spec.version to 3.%d.%d or newer", to, to.minor, worth[to.minor])
+	}
+	return ""
+}

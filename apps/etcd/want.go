@@ -1,0 +1,230 @@
+package etcd
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+)
+
+// layout is counted up when pods must be made anew after an upgrade of the
+// operator. Any other change of how they are rendered waits for the next restart.
+const layout = 1
+
+// target is the version that is wanted in the end.
+func target(want *etcdv1.EtcdCluster) (version, error) {
+	switch {
+	case want.Spec.Version != "":
+		return parse(want.Spec.Version)
+	case want.Status.Version.Chosen != "":
+		return parse(want.Status.Version.Chosen)
+	}
+	return parse(Newest)
+}
+
+// present is the oldest version among those that members run, or ran when they
+// last answered. What a pod was made for does not count: it may never have run.
+func present(want *etcdv1.EtcdCluster, seen World) version {
+	var oldest version
+	for _, m := range seen.Members {
+		v, err := parse(ran(want, m))
+		if err == nil && (oldest == version{} || compare(v, oldest) < 0) {
+			oldest = v
+		}
+	}
+	return oldest
+}
+
+func ran(want *etcdv1.EtcdCluster, m Member) string {
+	if m.Version != "" || m.Stranger {
+		return m.Version
+	}
+	return remembered(want, m.Name).Version
+}
+
+// remembered is what the status says about the member since it last answered.
+func remembered(want *etcdv1.EtcdCluster, name string) etcdv1.MemberStatus {
+	for _, m := range want.Status.Members {
+		if m.Name == name {
+			return m
+		}
+	}
+	return etcdv1.MemberStatus{}
+}
+
+// heading is the version that the members are to have next: the target, or a stop
+// on the way to it. Where the way is barred it is the present one. It is nothing if
+// the cluster has formed and nobody knows with which version.
+func heading(want *etcdv1.EtcdCluster, seen World) version {
+	from := present(want, seen)
+	to, err := target(want)
+	switch {
+	case err != nil || refusal(from, to) != "":
+		return from
+	case !formed(want, seen):
+		return to
+	case from == version{}:
+		return version{}
+	}
+	return hop(from, to)
+}
+
+// joining is the version that a new member gets: the oldest that runs, which every
+// cluster accepts; without volumes the next one, since members are not restarted.
+func joining(want *etcdv1.EtcdCluster, seen World, next version) version {
+	if v := present(want, seen); v != (version{}) && formed(want, seen) && !volatile(want) {
+		return v
+	}
+	return next
+}
+
+// Revision is a digest of what users can set on pods. The operator's own share of
+// the template is not in it, so that a new operator restarts nothing.
+func Revision(want *etcdv1.EtcdCluster) string {
+	spec := want.Spec
+	raw, err := json.Marshal([]any{
+		layout, spec.Image, spec.Repository, spec.Options, spec.Pod, spec.TLS, spec.ClusterDomain, volatileSize(want),
+	})
+	if err != nil {
+		return "unknown"
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(raw)
+	return strconv.FormatUint(sum.Sum64(), 36)
+}
+
+// goal is what is wanted, with what follows from it worked out once a turn.
+type goal struct {
+	*etcdv1.EtcdCluster
+	// revision and next are what a member's pod is to have now.
+	revision string
+	next     version
+	// joins is the version that a new member gets.
+	joins version
+	// room is how many members there may be: one more than wanted while members
+	// without volumes are replaced by ones with another spec.
+	room int
+}
+
+func aim(want *etcdv1.EtcdCluster, seen World) goal {
+	g := goal{EtcdCluster: want, revision: Revision(want), next: heading(want, seen), room: int(want.Spec.Size)}
+	g.joins = joining(want, seen, g.next)
+	if to, err := target(want); err == nil && g.joins == (version{}) {
+		g.joins = to // nobody knows better than the user
+	}
+	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.outdates(m) }); ok && volatile(want) {
+		g.room++
+	}
+	return g
+}
+
+// outdates says that a member of the list has another spec or version than it
+// should.
+func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
+
+// version is what a member has or had, so that it never starts with one that is
+// older than its data; a member that had none gets that of who joins.
+func (g goal) version(m Member) version {
+	for _, s := range []string{m.Set.Version, m.Volume.Version, ran(g.EtcdCluster, m)} {
+		if v, err := parse(s); err == nil {
+			return v
+		}
+	}
+	return g.joins
+}
+
+// after is the version that the member has next: its own if no other is known to be
+// right.
+func (g goal) after(m Member) version {
+	if g.next != (version{}) {
+		return g.next
+	}
+	return g.version(m)
+}
+
+// mismatches looks at the template and at the pod; a pod that is being deleted will
+// be made anew from the template.
+func (g goal) mismatches(m Member) bool {
+	next := g.after(m).String()
+	differs := func(revision, v string) bool { return revision != g.revision || v != next }
+	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) ||
+		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version))
+}
+
+// volatile says that data lives only as long as its pod.
+func volatile(want *etcdv1.EtcdCluster) bool {
+	return want.Spec.Storage.Medium == etcdv1.Memory || want.Spec.Storage.Medium == etcdv1.Ephemeral
+}
+
+func volatileSize(want *etcdv1.EtcdCluster) string {
+	if volatile(want) && want.Spec.Storage.Size != nil {
+		return want.Spec.Storage.Size.String()
+	}
+	return ""
+}
+
+func leaving(want *etcdv1.EtcdCluster) bool { return want.DeletionTimestamp != nil }
+
+// memory is what has been written down; nothing at the beginning of a life.
+func memory(want *etcdv1.EtcdCluster) etcdv1.Memories {
+	if want.Status.Memory == nil {
+		return etcdv1.Memories{}
+	}
+	return *want.Status.Memory
+}
+
+// formed says that the cluster has come into being: a quorum has answered, now or
+// ever. That some member answers is not enough, the others may still have to start.
+func formed(want *etcdv1.EtcdCluster, seen World) bool {
+	return memory(want).Formed || seen.Listed
+}
+
+// initial says that the cluster begins with the member.
+func initial(want *etcdv1.EtcdCluster, name string) bool {
+	return slices.Contains(memory(want).InitialMembers, name)
+}
+
+// Number is a member's number, -1 if the name has none.
+func Number(name string) int64 {
+	i := strings.LastIndexByte(name, '-')
+	n, err := strconv.ParseInt(name[i+1:], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+func memberName(want *etcdv1.EtcdCluster, number int64) string {
+	return fmt.Sprintf("%s-%d", want.Name, number)
+}
+
+// nextNumber is one that no member, living or dead, has had.
+func nextNumber(want *etcdv1.EtcdCluster, seen World) int64 {
+	next := memory(want).NextMember
+	for _, m := range seen.Members {
+		if !m.Stranger {
+			next = max(next, Number(m.Name)+1)
+		}
+	}
+	return next
+}
+
+// token is unique to an incarnation: a cluster that is deleted and made again has
+// another UID, so members of the two never talk to each other.
+func token(want *etcdv1.EtcdCluster) string {
+	if t := memory(want).Token; t != "" {
+		return t
+	}
+	return fmt.Sprintf("%s-%s", want.Name, incarnation(want))
+}
+
+// incarnation is the UID in short.
+func incarnation(want *etcdv1.EtcdCluster) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(want.UID))
+	return strconv.FormatUint(sum.Sum64()>>24, 36)
+}

@@ -1,0 +1,258 @@
+package etcd
+
+import (
+	"slices"
+	"time"
+)
+
+// World is one cluster as observed.
+type World struct {
+	// Leaving says that the object is being deleted: promises about keeping data
+	// and quorum end with it.
+	Leaving bool
+	// Listed says that etcd's member list is known from a member that has a quorum
+	// behind it. Otherwise ID, Role and Joined of every member are not known.
+	Listed bool
+	// ClusterID is the ID that the members answer with; 0 if none answers.
+	ClusterID uint64
+	// LegacyKeys says that the user's own Secrets have the legacy API's keys.
+	LegacyKeys bool
+	// Certificates is what is wrong with the Secrets for TLS; empty if nothing.
+	Certificates string
+	// Members are all that etcd lists and all that Kubernetes has parts of, in the
+	// order of their numbers, strangers last.
+	Members []Member
+}
+
+// Member is one member, in either system or in both.
+type Member struct {
+	// Name of the member; of a stranger, its ID in hexadecimal.
+	Name string
+	// PeerURL is where etcd's list says that other members reach it.
+	PeerURL string
+	// Stranger says that it is not one of ours: its peer URL is none that we give.
+	Stranger bool
+
+	// ID, Role and Joined are etcd's member list. Joined says that it has started
+	// at least once: the list has its client URLs.
+	ID     uint64
+	Role   Role
+	Joined bool
+
+	Door   Door
+	Set    Set
+	Volume Volume
+	Pod    Pod
+
+	// Health is what the member itself answers, Since since when.
+	Health Health
+	Since  time.Time
+	// Leads says that it is the leader and has a quorum behind it.
+	Leads bool
+	// Index is how far its log has come; a member that does not answer has 0.
+	Index uint64
+	// Version is what it says it runs; empty if it does not answer.
+	Version string
+	// DBSize is the size of its database in bytes.
+	DBSize int64
+	// Alarms are those that it raised, e.g. NOSPACE.
+	Alarms []string
+
+	// Restarting is set only in worlds during a planned restart.
+	Restarting bool
+}
+
+// Role is a member's place in etcd's list.
+type Role string
+
+// The places.
+const (
+	Outside Role = ""
+	Learner Role = "Learner"
+	Voter   Role = "Voter"
+)
+
+// Door is what a member without data is told to do when it starts.
+type Door string
+
+// Shut is the zero value: a member without data must not start.
+const (
+	Shut      Door = ""
+	Bootstrap Door = "Bootstrap"
+	Join      Door = "Join"
+)
+
+// Health is what a member says about itself.
+type Health string
+
+// A healthy member has just answered a linearizable read. An unhealthy one answers,
+// but cannot. Of one that does not answer nothing is known.
+const (
+	Unknown   Health = ""
+	Healthy   Health = "Healthy"
+	Unhealthy Health = "Unhealthy"
+)
+
+// Set is a member's StatefulSet.
+type Set struct {
+	Exists bool
+	// Revision and Version are those of its template.
+	Revision, Version string
+}
+
+// Volume is a member's claim; with Ephemeral and Memory storage it is the pod's own
+// and exists as long as the StatefulSet.
+type Volume struct {
+	Exists bool
+	// Size is what the claim asks for, in bytes.
+	Size int64
+	// Version is the last that was about to run on it: its data may be of it. It is
+	// written on the claim before a StatefulSet gets it, and so survives that.
+	Version string
+	// Problem is why it cannot be had or grown; empty if nothing is known.
+	Problem string
+	// Lost says that the data of a member that had some is gone or unreadable.
+	Lost bool
+	// Detail is the evidence for that.
+	Detail string
+}
+
+// Pod is a member's pod.
+type Pod struct {
+	Exists bool
+	// Ready is the kubelet's word: etcd answered its linearizable read.
+	Ready bool
+	// Leaving says that it is being deleted; Ended that it ran and will not again.
+	Leaving, Ended bool
+	// Revision and Version are those of the template it was made from.
+	Revision, Version string
+	// Node it runs on.
+	Node string
+	// Trouble is what hinders it, Detail in Kubernetes' or etcd's own words.
+	Trouble Trouble
+	Detail  string
+	// Since is when it began to be as it is: not ready, or in this trouble.
+	Since time.Time
+}
+
+// Trouble is a kind of hindrance.
+type Trouble string
+
+// What hinders a pod that is not ready.
+const (
+	NoTrouble       Trouble = ""
+	Unschedulable   Trouble = "Unschedulable"
+	ImageUnpullable Trouble = "ImagePullBackOff"
+	BadContainer    Trouble = "ContainerCannotStart"
+	CrashLooping    Trouble = "CrashLoopBackOff"
+)
+
+// lag is how far behind the leader's log a member may be and still count as
+// serving: it bounds what a member that is wrong about itself can do.
+const lag = 5000
+
+func voter(m Member) bool    { return m.Role == Voter }
+func learner(m Member) bool  { return m.Role == Learner }
+func listed(m Member) bool   { return m.Role != Outside }
+func ours(m Member) bool     { return !m.Stranger }
+func inKube(m Member) bool   { return m.Set.Exists || m.Volume.Exists }
+func opened(m Member) bool   { return m.Door != Shut }
+func stranger(m Member) bool { return m.Stranger && listed(m) }
+
+// bereft has lost its data. A StatefulSet is made after its volume, so one without
+// a volume has lost it; the volume is never made again under the same name.
+func bereft(m Member) bool {
+	return m.Volume.Lost || ours(m) && !m.Volume.Exists && (m.Joined || m.Set.Exists)
+}
+
+// serving needs two witnesses: the member's own answer, and the kubelet's probe. A
+// stranger has no pod that we know of.
+func (w World) serving(m Member) bool {
+	return m.Health == Healthy && !bereft(m) && m.Index+lag >= w.index() &&
+		(m.Stranger || m.Pod.Ready && !m.Pod.Leaving)
+}
+
+// index is the leader's, else the furthest.
+func (w World) index() uint64 {
+	var furthest uint64
+	for _, m := range w.Members {
+		if m.Leads {
+			return m.Index
+		}
+		furthest = max(furthest, m.Index)
+	}
+	return furthest
+}
+
+func (w World) count(is func(Member) bool) int {
+	n := 0
+	for _, m := range w.Members {
+		if is(m) {
+			n++
+		}
+	}
+	return n
+}
+
+// find returns the first member that is so.
+func (w World) find(is func(Member) bool) (Member, bool) {
+	if i := slices.IndexFunc(w.Members, is); i >= 0 {
+		return w.Members[i], true
+	}
+	return Member{}, false
+}
+
+// last returns the last member that is so: the newest.
+func (w World) last(is func(Member) bool) (found Member, ok bool) {
+	for _, m := range w.Members {
+		if is(m) {
+			found, ok = m, true
+		}
+	}
+	return found, ok
+}
+
+func (w World) named(name string) (Member, bool) {
+	return w.find(func(m Member) bool { return m.Name == name })
+}
+
+func (w World) leader() (Member, bool) {
+	return w.find(func(m Member) bool { return m.Leads && listed(m) })
+}
+
+func (w World) servingVoter(m Member) bool { return voter(m) && w.serving(m) }
+
+// quorum is how many voters must agree.
+func (w World) quorum() int { return w.count(voter)/2 + 1 }
+
+// missing is how many voters are lacking for a quorum. In a cluster of one or two
+// there is nothing to spare, so a planned restart that keeps the data does not
+// count: its user has chosen to live with the interruption.
+func (w World) missing() int {
+	present := w.count(func(m Member) bool {
+		return w.servingVoter(m) || w.count(voter) <= 2 && voter(m) && m.Restarting
+	})
+	if w.count(voter) == 0 {
+		return 2 // worse than one voter that is down: it can come back
+	}
+	return max(0, w.quorum()-present)
+}
+
+// change returns the world with the named member changed, and without those that
+// neither system knows any more.
+func (w World) change(name string, edit func(*Member)) World {
+	w.Members = slices.Clone(w.Members)
+	i := slices.IndexFunc(w.Members, func(m Member) bool { return m.Name == name })
+	if i < 0 {
+		i = w.place(name)
+		w.Members = slices.Insert(w.Members, i, Member{Name: name})
+	}
+	edit(&w.Members[i])
+	w.Members = slices.DeleteFunc(w.Members, func(m Member) bool { return !listed(m) && !inKube(m) })
+	return w
+}
+
+// place is where a new member goes: after our own, before strangers.
+func (w World) place(name string) int {
+	return w.count(func(m Member) bool { return !m.Stranger && Number(m.Name) < Number(name) })
+}

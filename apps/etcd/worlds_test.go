@@ -1,0 +1,111 @@
+package etcd_test
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+var noon = time.Unix(1_700_000_000, 0).UTC()
+
+func typeName(obj any) string { return fmt.Sprintf("%T", obj) }
+
+// wanted is a cluster that has been given its identity.
+func wanted(size int32) *etcdv1.EtcdCluster {
+	c := &etcdv1.EtcdCluster{}
+	c.Name, c.Namespace, c.UID = "e", "ns", "7c1b"
+	c.Spec.Size, c.Spec.TLS.Mode = size, etcdv1.Disabled
+	etcd.Planner{}.Status(c, etcd.World{})
+	return c
+}
+
+func deleted(c *etcdv1.EtcdCluster) *etcdv1.EtcdCluster {
+	c.DeletionTimestamp = &metav1.Time{Time: noon}
+	return c
+}
+
+// scene is a world with words to change it.
+type scene struct{ etcd.World }
+
+// whole is a member that serves.
+func whole(number int, version string) etcd.Member {
+	name := fmt.Sprintf("e-%d", number)
+	revision := etcd.Revision(wanted(3))
+	return etcd.Member{
+		Name: name, PeerURL: "http://" + name, ID: uint64(number) + 1, Role: etcd.Voter, Joined: true,
+		Set:    etcd.Set{Exists: true, Revision: revision, Version: version},
+		Volume: etcd.Volume{Exists: true, Size: 8 << 30},
+		Pod:    etcd.Pod{Exists: true, Ready: true, Revision: revision, Version: version, Node: "n"},
+		Health: etcd.Healthy, Since: noon.Add(-time.Hour), Leads: number == 0, Index: 1000, Version: version,
+	}
+}
+
+// serving is a settled world of so many members.
+func serving(n int) scene {
+	w := etcd.World{Listed: true, ClusterID: 0xc1}
+	for i := range n {
+		w.Members = append(w.Members, whole(i, etcd.Newest))
+	}
+	return scene{w}
+}
+
+// with changes one member, or adds it.
+func (s scene) with(name string, edit func(*etcd.Member)) scene {
+	members := append([]etcd.Member{}, s.Members...)
+	at := len(members)
+	for i := range members {
+		if members[i].Name == name {
+			at = i
+		}
+	}
+	if at == len(members) {
+		members = append(members, etcd.Member{Name: name})
+	}
+	edit(&members[at])
+	s.Members = members
+	return s
+}
+
+// silent: no quorum answers, so the member list is not known.
+func (s scene) silent() scene {
+	for _, m := range s.Members {
+		s = s.with(m.Name, func(m *etcd.Member) {
+			m.ID, m.Role, m.Joined, m.PeerURL, m.Leads = 0, etcd.Outside, false, "", false
+			m.Health, m.Version, m.Index, m.Pod.Ready = etcd.Unknown, "", 0, false
+		})
+	}
+	s.Listed, s.ClusterID = false, 0
+	return s
+}
+
+// down has stopped to serve so long ago.
+func down(ago time.Duration) func(*etcd.Member) {
+	return func(m *etcd.Member) {
+		m.Health, m.Since, m.Pod.Ready, m.Leads, m.Version, m.Index = etcd.Unknown, noon.Add(-ago), false, false, "", 0
+		m.Pod.Since = m.Since
+	}
+}
+
+// lost has lost its volume.
+func lost(m *etcd.Member) {
+	down(time.Second)(m)
+	m.Volume = etcd.Volume{}
+}
+
+// trouble hinders the pod.
+func trouble(t etcd.Trouble, ago time.Duration) func(*etcd.Member) {
+	return func(m *etcd.Member) {
+		down(ago)(m)
+		m.Pod.Trouble, m.Pod.Detail = t, "in Kubernetes' words"
+	}
+}
+
+// told writes what was seen into the status, as each turn does.
+func told(c *etcdv1.EtcdCluster, s scene) *etcdv1.EtcdCluster {
+	etcd.Planner{}.Status(c, s.World)
+	return c
+}

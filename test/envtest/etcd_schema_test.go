@@ -1,0 +1,142 @@
+package envtest_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+)
+
+// etcdDefinition installs the definition, which is not part of the install yet.
+func etcdDefinition(t *testing.T) {
+	t.Helper()
+	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
+		Paths: []string{filepath.Join("..", "..", "config", "crd", "next")}, ErrorIfPathMissing: true,
+	})
+	must(t, err)
+}
+
+func etcdObject(t *testing.T, version, name, namespace, spec string) *unstructured.Unstructured {
+	t.Helper()
+	u := &unstructured.Unstructured{}
+	text := "apiVersion: etcd.database.coreos.com/" + version + "\nkind: EtcdCluster\n"
+	if spec != "" {
+		text += "spec: " + spec
+	}
+	must(t, yaml.Unmarshal([]byte(text), &u.Object))
+	u.SetName(name)
+	u.SetNamespace(namespace)
+	return u
+}
+
+func TestEtcdSchema(t *testing.T) {
+	etcdDefinition(t)
+	namespace := newNamespace(t)
+	long := strings.Repeat("a", 53)
+	cases := map[string]struct{ reason, spec, want string }{
+		"nothing":       {"everything has a default", "", ""},
+		"even":          {"an even size is legal", "{size: 4}", ""},
+		"zero":          {"nobody is no cluster", "{size: 0}", "0: spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"},
+		"ten":           {"nor are ten members", "{size: 10}", "10: spec.size must be 1 to 9"},
+		"text":          {"a number is a number", `{size: "three"}`, "spec.size in body must be of type integer"},
+		"minor":         {"a minor release is a version", `{version: "3.6"}`, ""},
+		"legacy":        {"old releases are versions, too", `{version: "3.2.13"}`, ""},
+		"latest":        {"a tag is not", `{version: latest}`, `spec.version is "latest", allowed are releases such as "3.6.16" and minor releases such as "3.6"`},
+		"four":          {"nor is another major release", `{version: "4.0.0"}`, `spec.version is "4.0.0"`},
+		"unquoted":      {"nor a number", `{version: 3.6}`, "spec.version in body must be of type string"},
+		"unknown":       {"a typo in a field's name is refused", "{sise: 3}", `unknown field "spec.sise"`},
+		"two-images":    {"only one can be run", `{image: a/b, repository: c/d, version: "3.6.16"}`, "spec.image and spec.repository exclude each other"},
+		"image":         {"an image does not tell its version", `{image: a/b}`, "spec.image needs spec.version"},
+		"own-image":     {"with a version it can be run", `{image: a/b, version: "3.6.16"}`, ""},
+		"medium":        {"only three are known", "{storage: {medium: Tape}}", `spec.storage.medium: Unsupported value: "Tape"`},
+		"memory-class":  {"memory has no class", "{storage: {medium: Memory, storageClassName: fast}}", "spec.storage.storageClassName has no meaning with spec.storage.medium Memory"},
+		"memory-retain": {"nor a volume to keep", "{storage: {medium: Memory, retention: Retain}}", "spec.storage.retention Retain is impossible with spec.storage.medium Memory"},
+		"small":         {"etcd needs room for its log", "{storage: {size: 1Mi}}", "spec.storage.size is 1Mi, it must be at least 64Mi"},
+		"secrets":       {"own certificates need names", "{tls: {mode: Secrets}}", "spec.tls.mode is Secrets: spec.tls.secrets must be set"},
+		"no-mode":       {"names need the mode", "{tls: {secrets: {peer: p}}}", "spec.tls.mode is Managed: spec.tls.secrets must be set with the mode Secrets, and only then"},
+		"half-tls":      {"the operator is a client", "{tls: {mode: Secrets, secrets: {server: s}}}", "spec.tls.secrets.server and spec.tls.secrets.client belong together"},
+		"own-tls":       {"all three names will do", "{tls: {mode: Secrets, secrets: {peer: p, server: s, client: c}}}", ""},
+		"quota":         {"etcd's database ends at 8Gi", "{options: {quota: 9Gi}}", "spec.options.quota is 9Gi, allowed are 16Mi to 8Gi"},
+		"compaction":    {"a mode needs a measure", "{options: {compactionMode: Periodic}}", "spec.options.compactionMode and spec.options.compactionRetention belong together"},
+		"env":           {"etcd's own variables can be set", "{pod: {env: [{name: ETCD_HEARTBEAT_INTERVAL, value: '200'}]}}", ""},
+		"env-denied":    {"unless the operator decides them", "{pod: {env: [{name: ETCD_INITIAL_CLUSTER, value: x}]}}", "spec.pod.env must not set what the operator decides"},
+		"env-tls":       {"such as certificates", "{pod: {env: [{name: ETCD_PEER_CERT_FILE, value: x}]}}", "spec.pod.env must not set what the operator decides"},
+		"args":          {"so can flags", "{pod: {args: ['--heartbeat-interval=200']}}", ""},
+		"args-denied":   {"with the same exceptions", "{pod: {args: ['--force-new-cluster']}}", "spec.pod.args must not set what the operator decides"},
+		"args-shape":    {"a flag begins with two dashes", "{pod: {args: ['-x']}}", "spec.pod.args: each must be a flag with its value"},
+		"domain":        {"a domain has no dot at its end", "{clusterDomain: .local.}", `spec.clusterDomain is ".local.", allowed are DNS domains`},
+		"clients":       {"a policy must be on to name clients", "{networkPolicy: {clients: [{podSelector: {}}]}}", "spec.networkPolicy.clients needs spec.networkPolicy.enabled: true"},
+		long:            {"names are limited", "", "metadata.name must be at most 52 characters long"},
+		"1st":           {"a Service's name starts with a letter", "", "metadata.name must start with a letter"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			refused(t, c.reason, c.want, strict().Create(t.Context(), etcdObject(t, "v1", name, namespace, c.spec)))
+		})
+	}
+}
+
+func refused(t *testing.T, reason, want string, err error) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("%s, but it is refused: %v", reason, err)
+	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+		t.Errorf("%s: got %v, want %q", reason, err, want)
+	}
+}
+
+func TestEtcdSchemaOfChanges(t *testing.T) {
+	etcdDefinition(t)
+	namespace := newNamespace(t)
+	cases := map[string]struct{ reason, before, after, want string }{
+		"size":      {"size is what changes most", "{size: 3}", "{size: 5}", ""},
+		"version":   {"versions are judged by the operator", `{version: "3.6"}`, `{version: "3.5"}`, ""},
+		"grow":      {"volumes grow", "{storage: {size: 1Gi}}", "{storage: {size: 2Gi}}", ""},
+		"shrink":    {"and never shrink", "{storage: {size: 2Gi}}", "{storage: {size: 1Gi}}", "spec.storage.size is 2Gi and cannot shrink to 1Gi: volumes only grow"},
+		"medium":    {"data cannot be moved", "{}", "{storage: {medium: Memory}}", "spec.storage.medium is Persistent and cannot be changed to Memory"},
+		"class":     {"nor can volumes", "{storage: {storageClassName: a}}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
+		"class-set": {"also from the default", "{}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
+		"retention": {"what becomes of volumes can be decided late", "{}", "{storage: {retention: Retain}}", ""},
+		"tls":       {"encryption is for life", "{}", "{tls: {mode: Disabled}}", "spec.tls.mode is Managed and cannot be changed to Disabled"},
+		"rename":    {"own Secrets can have other names", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: b}}}", ""},
+		"add":       {"but not another role", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: a, server: s, client: c}}}", "peer and server can be renamed, but not added or removed"},
+		"domain":    {"names are for life", "{clusterDomain: a.b}", "{clusterDomain: c.d}", `spec.clusterDomain is "a.b" and cannot be changed`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := etcdObject(t, "v1", name, namespace, c.before)
+			must(t, api.Create(t.Context(), u))
+			edited := etcdObject(t, "v1", name, namespace, c.after)
+			edited.SetResourceVersion(u.GetResourceVersion())
+			refused(t, c.reason, c.want, api.Update(t.Context(), edited))
+		})
+	}
+}
+
+func TestEtcdDefaultsAreVisible(t *testing.T) {
+	etcdDefinition(t)
+	u := etcdObject(t, "v1", "plain", newNamespace(t), "")
+	must(t, api.Create(t.Context(), u))
+	want := "map[size:3 storage:map[medium:Persistent retention:Delete size:8Gi] tls:map[mode:Managed]]"
+	if got := fmt.Sprint(u.Object["spec"]); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The manifest that users have is accepted as it is; what it means is the matter of
+// the conversion.
+func TestEtcdLegacyManifest(t *testing.T) {
+	etcdDefinition(t)
+	namespace := newNamespace(t)
+	must(t, strict().Create(t.Context(), etcdObject(t, "v1beta2", "example", namespace, "{size: 3, version: 3.2.13}")))
+	scale := etcdObject(t, "v1", "example", namespace, "")
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(scale), scale))
+	err := strict().Create(t.Context(), etcdObject(t, "v1beta2", "ten", namespace, "{size: 10}"))
+	refused(t, "sizes are limited in the legacy API, too", "10: spec.size must be 1 to 9", err)
+}
