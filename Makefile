@@ -79,18 +79,18 @@ vulnerabilities: ## Known vulnerabilities in what the operator is built from, wh
 	{ echo "$$said"; exit 1; }; }
 
 # Ten thousand lives take ten times as long under the race detector, and their world has one thread.
-LIVES := ./apps/etcd/model
+LONG_LIVES := ./apps/etcd/model
 
 .PHONY: test-unit
 test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
 	@echo "== unit tests"
-	@go test -race $$(go list ./... | grep -v -e /test/envtest -e /test/e2e -e /test/bench -e $(LIVES:.%=%)$$)
-	@go test $(LIVES)
+	@go test -race $$(go list ./... | grep -v -e /test/envtest -e /test/e2e -e /test/bench -e $(LONG_LIVES:.%=%)$$)
+	@go test $(LONG_LIVES)
 	@cd localkube && go test -race $$(go list ./... | grep -v /e2e)
 
 .PHONY: sim
-sim: ## Simulated lives: SEED=n replays one, LIVES_WANTED=n lives more
-	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_LIVES=$(LIVES_WANTED) go test -count=1 -v -run Lives ./apps/... ./test/ring
+sim: ## Simulated lives: SEED=n replays one, LIVES=n lives more
+	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_LIVES=$(LIVES) go test -count=1 -v -run Lives ./apps/... ./test/ring
 
 .PHONY: test-envtest
 test-envtest: $(LOCALKUBE) ## Against a real API server
