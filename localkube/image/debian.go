@@ -105,7 +105,7 @@ Acquire::Languages "none";
 }
 
 // update tries where a release may be: a release that is no longer supported
-// loses its security updates first, and moves to the archive then.
+// loses its security updates.
 func (r *aptRoot) update(ctx context.Context) error {
 	places, err := r.places(ctx)
 	if err != nil {
@@ -132,40 +132,41 @@ func (r *aptRoot) places(ctx context.Context) ([]string, error) {
 	if _, err := os.Stat(keyring); err != nil {
 		return nil, fmt.Errorf("the signing keys of Debian are needed to check its packages: %w; install debian-archive-keyring", err)
 	}
-	out, err := run(ctx, nil, "apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE)", "Created-By: Packages")
+	// What apt would fetch is known also on a machine that has fetched nothing yet.
+	out, err := run(ctx, nil, "apt-get", "update", "--print-uris")
 	if err != nil {
 		return nil, err
 	}
 	main, security := mirrors(string(out))
+	if main == "" {
+		return nil, errors.New("apt knows no source of Debian on this machine: images are made of its packages; add one to /etc/apt/sources.list.d")
+	}
 	line := func(uri, suite string) string {
 		return fmt.Sprintf("deb [signed-by=%s] %s %s main\n", keyring, uri, suite)
 	}
 	plain := line(main, r.release)
-	if r.release == "sid" {
+	if r.release == "sid" || security == "" {
 		return []string{plain}, nil
 	}
-	return []string{
-		plain + line(security, r.release+"-security"),
-		plain,
-		line("http://archive.debian.org/debian", r.release),
-	}, nil
+	return []string{plain + line(security, r.release+"-security"), plain}, nil
 }
 
-// mirrors finds where this machine gets Debian from: of its apt's targets,
-// those of Debian's own releases.
-func mirrors(targets string) (main, security string) {
-	main, security = "http://deb.debian.org/debian", "http://deb.debian.org/debian-security"
-	for _, line := range strings.Split(targets, "\n") {
-		uri, suite, _ := strings.Cut(strings.TrimSpace(line), " ")
-		release, part, _ := strings.Cut(suite, "-")
+// inRelease is a line of what apt would fetch: the index of one suite at one mirror.
+var inRelease = regexp.MustCompile(`(?m)^'(\S+)/dists/(\S+)/InRelease'`)
+
+// mirrors finds where this machine gets Debian from, among all that its apt would fetch: of the sources of Debian's own
+// releases the main one and that of security updates, empty if there is none.
+func mirrors(uris string) (main, security string) {
+	for _, found := range inRelease.FindAllStringSubmatch(uris, -1) {
+		release, part, _ := strings.Cut(found[2], "-")
 		if !slices.Contains(Releases, release) && !slices.Contains([]string{"stable", "oldstable", "testing"}, release) {
 			continue
 		}
 		switch part {
 		case "":
-			main = uri
+			main = found[1]
 		case "security":
-			security = uri
+			security = found[1]
 		}
 	}
 	return main, security

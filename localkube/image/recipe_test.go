@@ -196,11 +196,15 @@ func TestLibrariesOnly(t *testing.T) {
 }
 
 func TestMirrors(t *testing.T) {
-	main, security := mirrors("http://m/debian/ bookworm\nhttp://m/debian/ bookworm-updates\nhttp://m/sec/ bookworm-security\nhttp://x/node nodistro\n")
-	if main != "http://m/debian/" || security != "http://m/sec/" {
+	main, security := mirrors(`'http://m/debian/dists/bookworm/InRelease' m_debian 0
+'http://m/debian/dists/bookworm-updates/InRelease' m_updates 0
+'http://m/sec/dists/bookworm-security/InRelease' m_security 0
+'http://m/debian/dists/bookworm/main/binary-amd64/Packages.xz' m_packages 0
+'http://x/node/dists/nodistro/InRelease' x_node 0`)
+	if main != "http://m/debian" || security != "http://m/sec" {
 		t.Errorf("mirrors %s, %s", main, security)
 	}
-	if main, _ := mirrors("http://archive.example/ubuntu noble\n"); !strings.Contains(main, "debian") {
+	if main, _ := mirrors("'http://archive.example/ubuntu/dists/noble/InRelease' x 0"); main != "" {
 		t.Errorf("mirror %s on a machine without Debian's", main)
 	}
 }
