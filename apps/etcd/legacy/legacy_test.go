@@ -30,7 +30,7 @@ func filler(seed int64) *randfill.Filler {
 		func(m *metav1.ObjectMeta, _ randfill.Continue) {
 			m.Name, m.Annotations = "e", map[string]string{"a": "b"}
 		},
-		func(s *metav1.FieldsV1, _ randfill.Continue) { s.Raw = nil },
+		func(s *metav1.FieldsV1, _ randfill.Continue) { *s = metav1.FieldsV1{} },
 	)
 }
 
