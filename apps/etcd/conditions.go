@@ -32,7 +32,7 @@ func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Deci
 		fact("Available", available, either(available, "QuorumServes", d.Reason), said),
 		fact("Degraded", serving < size, either(serving < size, d.Reason, "AllServe"), said),
 		tolerance(want, seen),
-		fact("QuorumLost", d.Reason == "QuorumLost", either(d.Reason == "QuorumLost", "DataLost", "DataKept"), lossMessage(d)),
+		loss(d),
 		alarm(seen),
 	}
 }
@@ -44,11 +44,18 @@ func either(is bool, yes, no string) string {
 	return no
 }
 
-func lossMessage(d lifecycle.Decision) string {
-	if d.Reason == "QuorumLost" {
-		return d.Message
+// dataLost is the reason of the decision, and the type of the condition, that tell
+// that too much data is gone.
+const dataLost = "QuorumLost"
+
+func loss(d lifecycle.Decision) lifecycle.Condition {
+	if d.Reason == dataLost {
+		return lifecycle.Condition{Type: dataLost, Status: metav1.ConditionTrue, Reason: "DataLost", Message: d.Message}
 	}
-	return "A majority of the voters has its data, as far as is known."
+	return lifecycle.Condition{
+		Type: dataLost, Status: metav1.ConditionFalse, Reason: "DataKept",
+		Message: "A majority of the voters has its data, as far as is known.",
+	}
 }
 
 // tolerance tells how many members may fail, and that an even size adds none.
@@ -88,8 +95,8 @@ func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 	s.Version = versions(want, seen)
 	s.Memory = remember(want, seen)
 	s.Members = members(want, seen)
-	s.Replicas = int32(seen.count(ourListed))
-	s.ReadyReplicas = int32(seen.count(seen.servingVoter))
+	s.Replicas = int32(seen.count(ourListed))              //nolint:gosec // a handful
+	s.ReadyReplicas = int32(seen.count(seen.servingVoter)) //nolint:gosec // a handful
 	s.Ready = fmt.Sprintf("%d/%d", s.ReadyReplicas, want.Spec.Size)
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.ServiceName = clientService(want)

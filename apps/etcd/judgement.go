@@ -117,7 +117,7 @@ func quorumLost(voters, kept []string) lifecycle.Decision {
 	if len(kept) > 0 {
 		has = "only " + strings.Join(kept, ", ") + " have their data"
 	}
-	return lifecycle.Block("QuorumLost", fmt.Sprintf(
+	return lifecycle.Block(dataLost, fmt.Sprintf(
 		"Of the %d voters %s, and %d are needed. Nothing is deleted. If a lost volume can be brought back, do that and the cluster "+
 			"goes on by itself; otherwise create another EtcdCluster and restore a backup, or a snapshot taken from a volume that is left, into it.",
 		len(voters), has, len(voters)/2+1))

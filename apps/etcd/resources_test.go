@@ -99,7 +99,7 @@ func render(t *testing.T, want *etcdv1.EtcdCluster, r rendering) string {
 	if claim := etcd.Claim(want, step); claim != nil {
 		objects = append(objects, claim)
 	}
-	var docs []string
+	docs := make([]string, 0, len(objects)+1)
 	for _, obj := range append(objects, lifecycle.Object(set)) {
 		raw, err := yaml.Marshal(obj)
 		if err != nil {

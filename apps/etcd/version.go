@@ -11,9 +11,6 @@ import (
 // operator is tested with as a default.
 const Newest = "3.6.16"
 
-// Legacy is what the legacy API's clusters get that name no version.
-const Legacy = "3.2.13"
-
 // version is a release of etcd.
 type version struct{ major, minor, patch int }
 

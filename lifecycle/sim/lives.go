@@ -34,16 +34,17 @@ func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
 		report(t, Run(life, seed))
 		return
 	}
+	lives := uint64(max(0, count))
 	if n, ok := number(EnvLives); ok {
-		count = int(n)
+		lives = n
 	}
-	if worst, ok := shortestFailure(life, count); ok {
+	if worst, ok := shortestFailure(life, lives); ok {
 		report(t, worst)
 	}
 }
 
 // shortestFailure lives on all processors: a life depends on nothing but its seed.
-func shortestFailure[O lifecycle.Custom, W any](life Life[O, W], count int) (Outcome, bool) {
+func shortestFailure[O lifecycle.Custom, W any](life Life[O, W], count uint64) (Outcome, bool) {
 	var (
 		worst Outcome
 		mu    sync.Mutex
@@ -52,7 +53,7 @@ func shortestFailure[O lifecycle.Custom, W any](life Life[O, W], count int) (Out
 	)
 	for range runtime.GOMAXPROCS(0) {
 		all.Go(func() {
-			for seed := born.Add(1); seed <= uint64(count); seed = born.Add(1) {
+			for seed := born.Add(1); seed <= count; seed = born.Add(1) {
 				out := Run(life, seed)
 				mu.Lock()
 				if out.Err != nil && (worst.Err == nil || shorter(out, worst)) {

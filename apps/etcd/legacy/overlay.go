@@ -104,9 +104,11 @@ func statusToLegacy(in *etcdv1.EtcdCluster) v1beta2.ClusterStatus {
 // phases: the legacy API knows no phase that heals; Failed is terminal there, so
 // nothing is told as Failed.
 var phases = map[etcdv1.Phase]string{
-	etcdv1.Creating: "Creating", etcdv1.Running: "Running", etcdv1.Degraded: "Running",
-	etcdv1.Unavailable: "Running", etcdv1.Deleting: "Running",
+	etcdv1.Creating: "Creating", etcdv1.Running: running, etcdv1.Degraded: running,
+	etcdv1.Unavailable: running, etcdv1.Deleting: running,
 }
+
+const running = "Running"
 
 func condition(c metav1.Condition) v1beta2.ClusterCondition {
 	at := c.LastTransitionTime.UTC().Format("2006-01-02T15:04:05Z")

@@ -27,9 +27,11 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 
 // spare says that the voters keep a majority with data when this one loses its own.
 // While its door is open it does not: see the package comment of the planner about
-// the seconds before a door is shut.
+// the moment before a door is shut. No operator is away that long.
 func (m *Model) spare(name string) bool {
-	if m.doors[name].stands != etcd.Shut {
+	const moment = 80 * time.Second
+	e, ok := m.entry(name)
+	if m.doors[name].stands != etcd.Shut && (!ok || !e.joined || m.clock.Sub(e.since) < moment) {
 		return false
 	}
 	kept := m.voters(func(e entry) bool {

@@ -35,6 +35,7 @@ type entry struct {
 	id        uint64
 	role      etcd.Role
 	joined    bool
+	since     time.Time // when it joined
 	stranger  bool
 }
 

@@ -95,7 +95,9 @@ func (m *Model) replicate(chance *rand.Rand) {
 		if e.role == etcd.Learner {
 			d.index += (m.disks[m.leader].index - d.index + 1) / 2
 		}
-		m.list[i].joined = true
+		if !e.joined {
+			m.list[i].joined, m.list[i].since = true, m.clock
+		}
 	}
 }
 
