@@ -95,8 +95,8 @@ func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 	s.Version = versions(want, seen)
 	s.Memory = remember(want, seen)
 	s.Members = members(want, seen)
-	s.Replicas = int32(seen.count(ourListed))              //nolint:gosec // a handful
-	s.ReadyReplicas = int32(seen.count(seen.servingVoter)) //nolint:gosec // a handful
+	s.Replicas = int32(seen.count(ourListed))
+	s.ReadyReplicas = int32(seen.count(seen.servingVoter))
 	s.Ready = fmt.Sprintf("%d/%d", s.ReadyReplicas, want.Spec.Size)
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.ServiceName = clientService(want)
