@@ -67,10 +67,14 @@ func testPodNetwork(t *testing.T, u user) {
 		for _, to := range addresses {
 			u.kubectl(t, "exec", from, "--", "timeout", "5", "wget", "-q", "-O", "-", "http://"+to+":8080/")
 		}
-		answers := u.kubectl(t, "exec", from, "--", "sh", "-c", `for i in $(seq 40); do timeout 5 wget -q -O - http://web/; done | sort -u`)
-		if answers != "n1\nn2\nn3" {
-			t.Errorf("from %s the service reaches %q, want all nodes", from, answers)
-		}
+		// kube-proxy learns of new endpoints about once a second.
+		eventually(t, 10*time.Second, "from "+from+" the service reaches all nodes", func() error {
+			answers, err := u.tryKubectl("exec", from, "--", "sh", "-c", `for i in $(seq 40); do timeout 5 wget -q -O - http://web/; done | sort -u`)
+			if err == nil && answers != "n1\nn2\nn3" {
+				err = fmt.Errorf("it reaches %q", answers)
+			}
+			return err
+		})
 		u.kubectl(t, "exec", from, "--", "nslookup", "web.default.svc.cluster.local")
 	}
 	if got := u.kubectl(t, "get", "--raw", "/api/v1/namespaces/default/services/web:80/proxy/"); !strings.HasPrefix(got, "n") {
