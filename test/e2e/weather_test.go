@@ -103,7 +103,8 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 	eventually(t, "the API server takes a wish", func(context.Context) error { return i.scaleTo(t, 3) })
 	back := time.Now()
 	eventually(t, "the operator passes it on", func(context.Context) error { return i.provided(t, 3) })
-	if took := time.Since(back); took > 20*time.Second {
+	// A process that is new has to watch the lease of the one before for 15 s before it may take it.
+	if took := time.Since(back); took > 30*time.Second {
 		t.Errorf("the operator needed %s to go on after the API server was back", took)
 	}
 	i.Settles(t, lifecycle.Done, "AllAnswer")
