@@ -101,7 +101,7 @@ test-envtest: $(LOCALKUBE) ## Against a real API server
 .PHONY: test-localkube
 test-localkube: ## The local cluster itself: networking, volumes, faults, and that nothing is left
 	@echo "== localkube"
-	@cd localkube && go test -v -timeout 20m ./e2e | grep -v '^=== '
+	@cd localkube && go test -v -timeout 20m ./e2e | grep --line-buffered -v '^=== '
 
 E2E := $(LOCALKUBE) --name governor-e2e
 E2E_KUBECONFIG := $(CURDIR)/build/e2e.kubeconfig
@@ -113,7 +113,7 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 	$(E2E) up --fast-node-detection --kubeconfig $(E2E_KUBECONFIG); \
 	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
 	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 --load >/dev/null; \
-	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -timeout 20m ./test/e2e | grep -v '^=== '
+	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -timeout 20m ./test/e2e | grep --line-buffered -v '^=== '
 
 ##: benchmarks
 
