@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -132,8 +131,11 @@ func (c *Cluster) prepare(ctx context.Context, say *teller) error {
 	if err := c.Plan.EnsureBridge(); err != nil {
 		return err
 	}
-	defer say.done("certificates, volumes, network")
-	return c.Plan.Masquerade()
+	if err := c.Plan.Masquerade(); err != nil {
+		return err
+	}
+	say.done("certificates, volumes, network")
+	return nil
 }
 
 // certifyNode gives the kubelet the identity that the Node authorizer expects, and kube-proxy its own.
@@ -240,7 +242,7 @@ func createMountPoints(dirs []string) error {
 			continue
 		}
 		known = append(known, missing...)
-		if err := writeCreated(slices.Compact(known)); err != nil {
+		if err := writeCreated(known); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(dir, 0o755); err != nil {
