@@ -99,7 +99,7 @@ func restarting(m *Member, s lifecycle.Step) {
 
 func serves(m *Member, seen World) {
 	m.Health, m.Joined, m.Index, m.Version = Healthy, listed(*m), seen.index(), m.Pod.Version
-	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, NoTrouble, false, false
+	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
 	m.Pod.Exists, m.Restarting, m.Door = true, false, Shut
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 }

@@ -11,28 +11,28 @@ import (
 // hindered says what hinders the member and what a person can do; it is silent if
 // nothing is known.
 func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision {
-	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == Unschedulable {
+	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.Unschedulable {
 		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
 	}
 	blocked := func(reason, remedy string) lifecycle.Decision {
 		return lifecycle.Block(reason, fmt.Sprintf("%s: %s. %s", m.Name, m.Pod.Detail, remedy))
 	}
 	switch m.Pod.Trouble {
-	case ImageUnpullable:
-		return blocked(string(ImageUnpullable), "Correct spec.version, spec.repository or spec.image, or give spec.pod.imagePullSecrets.")
-	case BadContainer:
-		return blocked(string(BadContainer), "Correct spec.pod, spec.image or the node.")
-	case Unschedulable:
+	case lifecycle.ImageUnpullable:
+		return blocked(string(lifecycle.ImageUnpullable), "Correct spec.version, spec.repository or spec.image, or give spec.pod.imagePullSecrets.")
+	case lifecycle.BadContainer:
+		return blocked(string(lifecycle.BadContainer), "Correct spec.pod, spec.image or the node.")
+	case lifecycle.Unschedulable:
 		if until := m.Pod.Since.Add(schedulingGrace); now.Before(until) {
 			return await(Serving, m, m.Pod.Since, "Scheduling", "%s looks for a node: %s.", m.Name, m.Pod.Detail).Until(until)
 		}
-		return blocked(string(Unschedulable), "Add nodes, or change spec.pod or spec.storage.")
-	case CrashLooping:
+		return blocked(string(lifecycle.Unschedulable), "Add nodes, or change spec.pod or spec.storage.")
+	case lifecycle.CrashLooping:
 		if firstVictim(seen, m) {
 			return blocked("ChangeFailed", "It has not run since it was changed, and no other member is changed before it does. Correct the spec.")
 		}
 		if bySpec(want, seen, m) || !formed(want.EtcdCluster, seen) {
-			return blocked(string(CrashLooping), "Correct spec.pod, or see its log with: kubectl logs --previous.")
+			return blocked(string(lifecycle.CrashLooping), "Correct spec.pod, or see its log with: kubectl logs --previous.")
 		}
 	}
 	return lifecycle.Decision{}

@@ -49,8 +49,8 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 // volume the pod has the data, and is only made anew if it never had any.
 func failedChange(want goal, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
-		hopeless := m.Pod.Trouble != NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m)
-		if volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == CrashLooping) {
+		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m)
+		if volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
 			continue
 		}
 		if hopeless && want.mismatches(m) {
@@ -170,11 +170,11 @@ func death(want goal, seen World, m Member, now time.Time) string {
 // member would fare no better.
 func bySpec(want goal, seen World, m Member) bool {
 	switch m.Pod.Trouble {
-	case ImageUnpullable, BadContainer:
+	case lifecycle.ImageUnpullable, lifecycle.BadContainer:
 		return true
-	case Unschedulable:
+	case lifecycle.Unschedulable:
 		return learner(m)
-	case CrashLooping:
+	case lifecycle.CrashLooping:
 		return learner(m) || firstVictim(seen, m)
 	}
 	return want.mismatches(m) && !volatile(want.EtcdCluster)

@@ -61,8 +61,8 @@ func begins() map[string]page {
 		"EndedEarly":  {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
 		"Typo":        {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},
 		"NoSecret":    {"nor do pods whose Secrets are not there", wanted(3), scene{etcd.World{Certificates: "Secret x is missing."}}, "Blocked CertificatesUnusable"},
-		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(etcd.ImageUnpullable, time.Hour)), "Blocked ImagePullBackOff"},
-		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(etcd.ImageUnpullable, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(lifecycle.ImageUnpullable, time.Hour)), "Blocked ImagePullBackOff"},
+		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(lifecycle.ImageUnpullable, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"Settled":     {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
 		"Unpublished": {"a member that serves, but has not told its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Door = false, etcd.Bootstrap }), "Wait Serving e-2 (MemberNotServing)"},
 	}
@@ -97,7 +97,7 @@ func grows() map[string]page {
 		"Promote":       {"nine tenths are", resized(5), ready, "Proceed Promote e-3 (LearnerCaughtUp)"},
 		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
 		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
-		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(etcd.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},
 		"NoLearners":    {"before 3.4 a cluster of one cannot grow", two, v33, "Blocked GrowthNeedsLearners"},
 		"VotersJoin":    {"and more join as voters", three, v33.with("e-1", func(m *etcd.Member) { *m = whole(1, "3.3.25") }), "Proceed AddVoter e-3 (TooFewMembers)"},
 		"SickFirst":     {"nobody joins while a member is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
@@ -127,7 +127,7 @@ func shrinks() map[string]page {
 
 func heals() map[string]page {
 	corrupt := serving(3).with("e-2", func(m *etcd.Member) {
-		trouble(etcd.CrashLooping, time.Second)(m)
+		trouble(lifecycle.CrashLooping, time.Second)(m)
 		m.Volume.Lost, m.Volume.Detail = true, "the log is corrupt"
 	})
 	byHand := serving(3).with("odd", func(m *etcd.Member) { m.Stranger, m.Role, m.ID = true, etcd.Learner, 99 })
@@ -147,7 +147,7 @@ func heals() map[string]page {
 		"NoSet":        {"a StatefulSet that somebody deleted comes back", wanted(3), noSet, "Proceed StartMember e-1 (MemberAdded)"},
 		"Stranger":     {"who was added by hand goes", wanted(3), byHand, "Proceed RemoveMember odd (StrangeMember)"},
 		"StrangerLead": {"after the leadership was taken from it", wanted(3), leads, "Proceed MoveLeader e-0 (StrangeLeader)"},
-		"LooksFor":     {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(etcd.Unschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
+		"LooksFor":     {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(lifecycle.Unschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
 		"Alarm":        {"etcd's own alarm is told", wanted(1), serving(1).with("e-0", func(m *etcd.Member) { m.Alarms = []string{"NOSPACE"} }), "Blocked AlarmRaised"},
 		"Wrong":        {"a member that says it is healthy but lags behind does not serve", wanted(3), serving(3).with("e-0", func(m *etcd.Member) { m.Index = 90000 }), "Wait Serving e-1 (MemberNotServing)"},
 	}
@@ -166,8 +166,8 @@ func loses() map[string]page {
 		"AllMissing": {"nor is a second cluster begun when everything is gone", three(), scene{}, "Blocked QuorumLost"},
 		"SetGone":    {"a StatefulSet is made again without asking etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
-		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(etcd.CrashLooping, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
-		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(etcd.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(lifecycle.CrashLooping, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},
 	}
 }
 
@@ -187,7 +187,7 @@ func changes() map[string]page {
 	for _, m := range v3521.Members {
 		v3521 = v3521.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.21", "3.5.21", "3.5.21" })
 	}
-	failed := serving(3).with("e-1", renewed).with("e-1", trouble(etcd.CrashLooping, time.Hour))
+	failed := serving(3).with("e-1", renewed).with("e-1", trouble(lifecycle.CrashLooping, time.Hour))
 	cannot := serving(3).with("e-0", func(m *etcd.Member) { m.Volume.Problem = "the class does not allow it" })
 	return map[string]page{
 		"Follower":    {"followers are restarted first", spec, serving(3), "Proceed Restart e-1 (SpecChanged)"},

@@ -18,7 +18,7 @@ var states = map[rune]func(*etcd.Member){
 	'd': down(time.Second),
 	'D': down(time.Hour),
 	'x': lost,
-	'c': trouble(etcd.CrashLooping, time.Second),
+	'c': trouble(lifecycle.CrashLooping, time.Second),
 	'n': func(m *etcd.Member) { down(time.Second)(m); m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }, // no StatefulSet
 	'l': func(m *etcd.Member) { m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
 	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started

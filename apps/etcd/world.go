@@ -3,6 +3,8 @@ package etcd
 import (
 	"slices"
 	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // World is one cluster as observed.
@@ -129,23 +131,11 @@ type Pod struct {
 	// Node it runs on.
 	Node string
 	// Trouble is what hinders it, Detail in Kubernetes' or etcd's own words.
-	Trouble Trouble
+	Trouble lifecycle.Trouble
 	Detail  string
 	// Since is when it began to be as it is: not ready, or in this trouble.
 	Since time.Time
 }
-
-// Trouble is a kind of hindrance.
-type Trouble string
-
-// What hinders a pod that is not ready.
-const (
-	NoTrouble       Trouble = ""
-	Unschedulable   Trouble = "Unschedulable"
-	ImageUnpullable Trouble = "ImagePullBackOff"
-	BadContainer    Trouble = "ContainerCannotStart"
-	CrashLooping    Trouble = "CrashLoopBackOff"
-)
 
 // lag is how far behind the leader's log a member may be and still count as
 // serving: it bounds what a member that is wrong about itself can do.

@@ -8,6 +8,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 var noon = time.Unix(1_700_000_000, 0).UTC()
@@ -97,7 +98,7 @@ func lost(m *etcd.Member) {
 }
 
 // trouble hinders the pod.
-func trouble(t etcd.Trouble, ago time.Duration) func(*etcd.Member) {
+func trouble(t lifecycle.Trouble, ago time.Duration) func(*etcd.Member) {
 	return func(m *etcd.Member) {
 		down(ago)(m)
 		m.Pod.Trouble, m.Pod.Detail = t, "in Kubernetes' words"

@@ -42,19 +42,19 @@ func podsRefused(seen World) lifecycle.Decision {
 }
 
 func imageUnpullable(seen World) lifecycle.Decision {
-	return blockedBy(seen, ImageUnpullable,
+	return blockedBy(seen, lifecycle.ImageUnpullable,
 		"Correct spec.image or spec.version, or give spec.pod.imagePullSecrets; the pull is tried again by itself.")
 }
 
 func containerMisfit(seen World) lifecycle.Decision {
-	return blockedBy(seen, BadContainer, "Correct spec.image, spec.resources or the node.")
+	return blockedBy(seen, lifecycle.BadContainer, "Correct spec.image, spec.resources or the node.")
 }
 
 func crashLooping(seen World) lifecycle.Decision {
-	return blockedBy(seen, CrashLooping, "See what it says with: kubectl logs --previous, and correct the spec.")
+	return blockedBy(seen, lifecycle.CrashLooping, "See what it says with: kubectl logs --previous, and correct the spec.")
 }
 
-func blockedBy(seen World, t Trouble, remedy string) lifecycle.Decision {
+func blockedBy(seen World, t lifecycle.Trouble, remedy string) lifecycle.Decision {
 	p, ok := seen.inTrouble(t)
 	if !ok {
 		return lifecycle.Decision{}
@@ -63,7 +63,7 @@ func blockedBy(seen World, t Trouble, remedy string) lifecycle.Decision {
 }
 
 func unschedulable(seen World, now time.Time) lifecycle.Decision {
-	p, ok := seen.inTrouble(Unschedulable)
+	p, ok := seen.inTrouble(lifecycle.Unschedulable)
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -74,7 +74,7 @@ func unschedulable(seen World, now time.Time) lifecycle.Decision {
 			Message: fmt.Sprintf("Pod %s: %s.", p.Name, p.Detail),
 		}, p.Since).Until(deadline)
 	}
-	return blockedBy(seen, Unschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
+	return blockedBy(seen, lifecycle.Unschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
 }
 
 func rolloutStuck(seen World) lifecycle.Decision {

@@ -39,8 +39,8 @@ func TestNext(t *testing.T) {
 	policy.Refused = "violates PodSecurity"
 	stuck := rolled(2)
 	stuck.Stuck = true
-	lost := memcached.Pod{Trouble: memcached.Unschedulable, Since: noon.Add(-time.Minute)}
-	looking := memcached.Pod{Trouble: memcached.Unschedulable, Since: noon.Add(-time.Second)}
+	lost := memcached.Pod{Trouble: lifecycle.Unschedulable, Since: noon.Add(-time.Minute)}
+	looking := memcached.Pod{Trouble: lifecycle.Unschedulable, Since: noon.Add(-time.Second)}
 	cases := map[string]struct {
 		reason  string
 		size    int32
@@ -67,18 +67,18 @@ func TestNext(t *testing.T) {
 		},
 		"LeavingBeside": {
 			"nor does it keep the rest from being settled", 1,
-			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Leaving: true, Trouble: memcached.CrashLooping})},
+			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Leaving: true, Trouble: lifecycle.CrashLooping})},
 			lifecycle.Done, "AllAnswer",
 		},
 		"Quota":    {"the quota is named", 2, memcached.World{Rollout: quota, Pods: pods(answers)}, lifecycle.Blocked, "QuotaExceeded"},
 		"Policy":   {"so is any other refusal", 2, memcached.World{Rollout: policy, Pods: pods(answers)}, lifecycle.Blocked, "PodsRefused"},
-		"Image":    {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: memcached.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
-		"Config":   {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: memcached.BadContainer})}, lifecycle.Blocked, "ContainerCannotStart"},
-		"Crash":    {"memcached ends again and again", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: memcached.CrashLooping})}, lifecycle.Blocked, "CrashLoopBackOff"},
+		"Image":    {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
+		"Config":   {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.BadContainer})}, lifecycle.Blocked, "ContainerCannotStart"},
+		"Crash":    {"memcached ends again and again", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.CrashLooping})}, lifecycle.Blocked, "CrashLoopBackOff"},
 		"Looking":  {"an autoscaler gets its time", 1, memcached.World{Rollout: rolled(1), Pods: pods(looking)}, lifecycle.Waiting, "Scheduling"},
 		"NoNode":   {"then it is a hindrance", 1, memcached.World{Rollout: rolled(1), Pods: pods(lost)}, lifecycle.Blocked, "Unschedulable"},
 		"Stuck":    {"Kubernetes has given up waiting", 2, memcached.World{Rollout: stuck, Pods: pods(answers, memcached.Pod{})}, lifecycle.Blocked, "RolloutStuck"},
-		"Surest":   {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Trouble: memcached.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
+		"Surest":   {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Trouble: lifecycle.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
 		"ScaleOut": {"more are wanted than are there", 3, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.Waiting, "RollingOut"},
 	}
 	for name, c := range cases {
@@ -95,8 +95,8 @@ func TestNext(t *testing.T) {
 func every(visit func(size int32, seen memcached.World)) {
 	states := []memcached.Pod{
 		{}, answers, {Ready: true, Leaving: true}, {Leaving: true},
-		{Trouble: memcached.Unschedulable, Since: noon.Add(-time.Hour)}, {Trouble: memcached.Unschedulable, Since: noon},
-		{Trouble: memcached.ImageUnpullable}, {Trouble: memcached.BadContainer}, {Trouble: memcached.CrashLooping},
+		{Trouble: lifecycle.Unschedulable, Since: noon.Add(-time.Hour)}, {Trouble: lifecycle.Unschedulable, Since: noon},
+		{Trouble: lifecycle.ImageUnpullable}, {Trouble: lifecycle.BadContainer}, {Trouble: lifecycle.CrashLooping},
 	}
 	vectors := [][]memcached.Pod{{}}
 	for n := 0; n < len(vectors); n++ {

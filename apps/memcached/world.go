@@ -1,6 +1,10 @@
 package memcached
 
-import "time"
+import (
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
 
 // World is one instance as observed.
 type World struct {
@@ -29,24 +33,12 @@ type Pod struct {
 	// Leaving says that it is being deleted.
 	Leaving bool
 	// Trouble is what hinders it.
-	Trouble Trouble
+	Trouble lifecycle.Trouble
 	// Detail is Kubernetes' own words about the trouble.
 	Detail string
-	// Since is when the trouble began, if Kubernetes says so.
+	// Since is when it began to be as it is.
 	Since time.Time
 }
-
-// Trouble is a kind of hindrance.
-type Trouble string
-
-// What hinders a pod that is not ready.
-const (
-	NoTrouble       Trouble = ""
-	Unschedulable   Trouble = "Unschedulable"
-	ImageUnpullable Trouble = "ImagePullBackOff"
-	BadContainer    Trouble = "ContainerCannotStart"
-	CrashLooping    Trouble = "CrashLoopBackOff"
-)
 
 // answering counts the pods that answer and will stay.
 func (w World) answering() int32 {
@@ -71,7 +63,7 @@ func (w World) staying() int32 {
 }
 
 // inTrouble returns the first pod with the trouble.
-func (w World) inTrouble(t Trouble) (Pod, bool) {
+func (w World) inTrouble(t lifecycle.Trouble) (Pod, bool) {
 	for _, p := range w.Pods {
 		if p.Trouble == t && !p.Leaving {
 			return p, true

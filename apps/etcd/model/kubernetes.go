@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // pod is a member's pod with the etcd in it.
@@ -32,9 +33,9 @@ func (p *pod) observed(ready bool) etcd.Pod {
 	}
 	switch {
 	case p.nodeless > 0:
-		seen.Trouble, seen.Detail, seen.Node = etcd.Unschedulable, "no node is free", ""
+		seen.Trouble, seen.Detail, seen.Node = lifecycle.Unschedulable, "no node is free", ""
 	case p.crashes > 1 && !p.up:
-		seen.Trouble, seen.Detail = etcd.CrashLooping, p.lastWords
+		seen.Trouble, seen.Detail = lifecycle.CrashLooping, p.lastWords
 	}
 	return seen
 }

@@ -15,6 +15,7 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/kube/pod"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -45,8 +46,12 @@ func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.
 		return seen, fmt.Errorf("cannot list the pods: %w", err)
 	}
 	for i := range pods.Items {
-		if !ended(&pods.Items[i]) {
-			seen.Pods = append(seen.Pods, pod(&pods.Items[i]))
+		// One that has ended (evicted, finished) is nobody's server; it is replaced.
+		if p := pod.Of(&pods.Items[i], memcached.Name); !p.Ended {
+			seen.Pods = append(seen.Pods, memcached.Pod{
+				Name: pods.Items[i].Name, Ready: p.Ready, Leaving: p.Leaving,
+				Trouble: p.Trouble, Detail: p.Detail, Since: p.Since,
+			})
 		}
 	}
 	slices.SortFunc(seen.Pods, func(a, b memcached.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -56,11 +61,6 @@ func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.
 // Act implements lifecycle.Driver: memcached has no steps.
 func (Driver) Act(_ context.Context, _ *cachev1.Memcached, _ memcached.World, step lifecycle.Step) error {
 	return fmt.Errorf("memcached has no step %s", step)
-}
-
-// ended pods (evicted, finished) are nobody's servers; Kubernetes replaces them.
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
 }
 
 func rollout(dep *appsv1.Deployment) memcached.Rollout {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Tick implements sim.Model: the Deployment controller and the kubelets do their
@@ -27,9 +28,9 @@ func (m *Model) start(p *pod, chance *rand.Rand) {
 	switch {
 	case p.Leaving || p.Ready || chance.IntN(2) == 0:
 	case m.missing[p.image]:
-		p.Trouble, p.Detail = memcached.ImageUnpullable, "image cannot be pulled"
+		p.Trouble, p.Detail = lifecycle.ImageUnpullable, "image cannot be pulled"
 	default:
-		p.Ready, p.Trouble, p.Detail = true, memcached.NoTrouble, ""
+		p.Ready, p.Trouble, p.Detail = true, lifecycle.NoTrouble, ""
 	}
 }
 
