@@ -66,10 +66,12 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s %s (%s): %s", d.Outcome, d.Step, d.Reason, d.Message)
 }
 
-// Heartbeat returns the decision with another look after the given time, for
-// applications whose health cannot be watched.
+// Heartbeat returns the decision with another look after the given time, or sooner
+// if it says so already; for applications whose health cannot be watched.
 func (d Decision) Heartbeat(after time.Duration) Decision {
-	d.After = after
+	if d.After == 0 || after < d.After {
+		d.After = after
+	}
 	return d
 }
 

@@ -8,8 +8,10 @@ import (
 )
 
 const (
-	// heartbeat is how often etcd is asked, because it cannot be watched.
+	// heartbeat is how often etcd is asked, because it cannot be watched; soon is how
+	// often at the beginning of a wait for it.
 	heartbeat = 10 * time.Second
+	soon      = 200 * time.Millisecond
 	// schedulingGrace is how long a pod may look for a node before it counts as
 	// hindered: an autoscaler needs a while to bring one.
 	schedulingGrace = 30 * time.Second
@@ -24,7 +26,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		return farewell(want, seen)
 	}
 	goal := aim(want, seen)
-	return lifecycle.First(
+	decision := lifecycle.First(
 		unnamed(want),               // what must be remembered is written down first
 		forming(goal, seen, now),    // all members at once, until a cluster is there
 		failedChange(goal, seen),    // who does not run anyway takes a corrected spec at once
@@ -46,7 +48,17 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		smallVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
-	).Heartbeat(heartbeat)
+	)
+	return decision.Heartbeat(pace(decision, now))
+}
+
+// pace is when to ask etcd again. A wait is looked at the more often the younger it
+// is: most end within a second.
+func pace(d lifecycle.Decision, now time.Time) time.Duration {
+	if d.Outcome != lifecycle.Waiting || d.Since.IsZero() {
+		return heartbeat
+	}
+	return min(max(now.Sub(d.Since)/10, soon), heartbeat)
 }
 
 // unnamed waits for the status to hold the token and the first members' names:

@@ -111,5 +111,5 @@ func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.S
 
 // await is a wait for something about the member.
 func await(name string, m Member, since time.Time, reason, format string, args ...any) lifecycle.Decision {
-	return lifecycle.WaitFor(step(name, m, reason, format, args...), since).Heartbeat(heartbeat)
+	return lifecycle.WaitFor(step(name, m, reason, format, args...), since)
 }

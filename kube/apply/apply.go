@@ -252,7 +252,7 @@ func (a *Applier) reclaim(ctx context.Context, owner client.Object, d declared) 
 	if err != nil {
 		return nil, fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
 	}
-	if err := a.mayTake(owner, d, existing); err != nil {
+	if err := mayTake(a.app, owner, d, existing); err != nil {
 		return nil, err
 	}
 	if _, err = a.write(ctx, owner, d, client.ForceOwnership); err != nil {
@@ -266,28 +266,6 @@ func created(d declared, err error) *Change {
 		return nil
 	}
 	return &Change{Verb: Created, Kind: d.kind, Name: d.name()}
-}
-
-// mayTake returns an error unless the existing object is ours: controlled by the
-// owner with its labels lost, or left behind by an earlier object of the same name
-// (deleted with --cascade=orphan, or restored from a backup).
-func (a *Applier) mayTake(owner client.Object, d declared, existing client.Object) error {
-	if existing.GetDeletionTimestamp() != nil {
-		return &GoingError{Kind: d.kind, Name: d.name()}
-	}
-	ref := metav1.GetControllerOf(existing)
-	labels := existing.GetLabels()
-	switch {
-	case ref == nil && labels[lifecycle.LabelApp] == a.app && labels[lifecycle.LabelInstance] == owner.GetName():
-		return nil
-	case ref == nil:
-		return &ForeignError{Kind: d.kind, Name: d.name()}
-	case ref.UID == owner.GetUID():
-		return nil
-	case ref.Name == owner.GetName() && ref.Kind == d.ownerKind:
-		return &GoingError{Kind: d.kind, Name: d.name()}
-	}
-	return &ForeignError{Kind: d.kind, Name: d.name(), Owner: ref.Kind + " " + ref.Name}
 }
 
 // write applies the object and returns its new resourceVersion.

@@ -36,15 +36,21 @@ func (a *Applier) declare(owner client.Object, wanted lifecycle.Object) (declare
 	if !ok {
 		return declared{}, fmt.Errorf("%T is not an object", wanted)
 	}
-	gvk, err := apiutil.GVKForObject(obj, a.client.Scheme())
-	if err != nil {
-		return declared{}, err
-	}
-	ownerKind, err := apiutil.GVKForObject(owner, a.client.Scheme())
-	if err != nil {
-		return declared{}, err
-	}
 	a.stamp(owner, obj)
+	return declare(a.client.Scheme(), owner, obj)
+}
+
+// declare makes the owner control the object.
+func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error) {
+	gvk, err := apiutil.GVKForObject(obj, scheme)
+	if err != nil {
+		return declared{}, err
+	}
+	ownerKind, err := apiutil.GVKForObject(owner, scheme)
+	if err != nil {
+		return declared{}, err
+	}
+	obj.SetNamespace(owner.GetNamespace())
 	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)})
 	content, err := authored(obj)
 	if err != nil {
@@ -59,7 +65,6 @@ func (a *Applier) declare(owner client.Object, wanted lifecycle.Object) (declare
 }
 
 func (a *Applier) stamp(owner, obj client.Object) {
-	obj.SetNamespace(owner.GetNamespace())
 	labels := obj.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}

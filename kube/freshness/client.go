@@ -3,6 +3,7 @@ package freshness
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,6 +60,28 @@ func (c *tracking) Update(ctx context.Context, obj client.Object, opts ...client
 // Patch implements client.Client.
 func (c *tracking) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	return c.wrote(ctx, obj, c.Client.Patch(ctx, obj, patch, opts...))
+}
+
+// Apply implements client.Client. What the API server returned is remembered as the
+// kind that the cache has, not as what it was applied from.
+func (c *tracking) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	if err := c.Client.Apply(ctx, obj, opts...); err != nil {
+		return err
+	}
+	applied, ok := obj.(client.Object)
+	if !ok {
+		return nil
+	}
+	blank, err := c.Scheme().New(applied.GetObjectKind().GroupVersionKind())
+	if err != nil {
+		return nil //nolint:nilerr // a kind without a Go type is in no cache
+	}
+	written := blank.(client.Object)
+	written.SetNamespace(applied.GetNamespace())
+	written.SetName(applied.GetName())
+	written.SetUID(applied.GetUID())
+	written.SetResourceVersion(applied.GetResourceVersion())
+	return c.wrote(ctx, written, nil)
 }
 
 // Delete implements client.Client.

@@ -92,8 +92,9 @@ type App[T lifecycle.Custom, W any] struct {
 	Planner lifecycle.Planner[T, W]
 
 	// Driver returns what observes and acts. The client reads from the cache of
-	// this application, remembers what it writes and labels what it creates.
-	Driver func(client.Client) lifecycle.Driver[T, W]
+	// this application, remembers what it writes and labels what it creates; live
+	// reads from the API server what is not in that cache.
+	Driver func(cached client.Client, live client.Reader) lifecycle.Driver[T, W]
 
 	// Gates are the promises that every step has to keep.
 	Gates []lifecycle.Gate[W]

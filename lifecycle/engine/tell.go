@@ -200,7 +200,7 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	case d.Outcome == lifecycle.Waiting && len(r.refusals) > 0:
 		result.RequeueAfter = held
 	case d.Outcome == lifecycle.Waiting && !d.Deadline.IsZero():
-		result.RequeueAfter = max(onward, d.Deadline.Sub(e.now()))
+		result.RequeueAfter = max(onward, d.Heartbeat(d.Deadline.Sub(e.now())).After)
 	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
 		result.RequeueAfter = e.patience.When(r.key)
 	}

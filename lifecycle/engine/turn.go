@@ -40,7 +40,7 @@ func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.
 	live := op.mgr.GetAPIReader()
 	return &engine[T, W]{
 		app: app, operator: op, client: c, tracker: t,
-		driver:   app.Driver(t.Client(app.Name, c)),
+		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  apply.New(app.Name, c, live, t, app.Owns),
 		recorder: op.mgr.GetEventRecorder("governor"),
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},

@@ -153,8 +153,8 @@ func (m *metronome) perform(ctx context.Context, api *api) (<-chan error, error)
 	return ended, nil
 }
 
-func (m *metronome) driver(c client.Client) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
-	m.Driver = driver.New(c)
+func (m *metronome) driver(c client.Client, live client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
+	m.Driver = driver.New(c, live)
 	return m
 }
 

@@ -22,8 +22,9 @@ import (
 // Driver is memcached's contact with the world.
 type Driver struct{ client client.Client }
 
-// New returns a driver that reads through the client.
-func New(c client.Client) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
+// New returns a driver that reads through the client. It needs nothing that is not
+// in the cache.
+func New(c client.Client, _ client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
 	return Driver{client: c}
 }
 

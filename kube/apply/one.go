@@ -1,0 +1,62 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// One applies a single object for the owner, for a Step: nothing prunes it later,
+// and only another Step changes it. An object of that name which is not the owner's
+// is left alone: a [ForeignError], or a [GoingError].
+func One(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
+	d, err := declare(c.Scheme(), owner, wanted.DeepCopyObject().(client.Object))
+	if err != nil {
+		return err
+	}
+	options := []client.ApplyOption{client.FieldOwner(Manager)}
+	existing := d.blank()
+	err = live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
+	switch {
+	case apierrors.IsNotFound(err):
+		d.content.SetResourceVersion(never)
+	case err != nil:
+		return fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
+	default:
+		if err := mayTake(wanted.GetLabels()[lifecycle.LabelApp], owner, d, existing); err != nil {
+			return err
+		}
+		options = append(options, client.ForceOwnership)
+	}
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(d.content), options...); err != nil {
+		return fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)
+	}
+	return nil
+}
+
+// mayTake returns an error unless the existing object is ours: controlled by the
+// owner with its labels lost, or left behind by an earlier object of the same name
+// (deleted with --cascade=orphan, or restored from a backup).
+func mayTake(app string, owner client.Object, d declared, existing client.Object) error {
+	if existing.GetDeletionTimestamp() != nil {
+		return &GoingError{Kind: d.kind, Name: d.name()}
+	}
+	ref := metav1.GetControllerOf(existing)
+	labels := existing.GetLabels()
+	switch {
+	case ref == nil && labels[lifecycle.LabelApp] == app && labels[lifecycle.LabelInstance] == owner.GetName():
+		return nil
+	case ref == nil:
+		return &ForeignError{Kind: d.kind, Name: d.name()}
+	case ref.UID == owner.GetUID():
+		return nil
+	case ref.Name == owner.GetName() && ref.Kind == d.ownerKind:
+		return &GoingError{Kind: d.kind, Name: d.name()}
+	}
+	return &ForeignError{Kind: d.kind, Name: d.name(), Owner: ref.Kind + " " + ref.Name}
+}
