@@ -31,7 +31,7 @@ type Certificate struct {
 }
 
 func peerScheme(want *etcdv1.EtcdCluster) string   { return scheme(peersEncrypt(want)) }
-func clientScheme(want *etcdv1.EtcdCluster) string { return scheme(clientsEncrypt(want)) }
+func clientScheme(want *etcdv1.EtcdCluster) string { return scheme(ClientsEncrypt(want)) }
 
 func scheme(encrypts bool) string {
 	if encrypts {
@@ -52,14 +52,18 @@ func own(want *etcdv1.EtcdCluster) etcdv1.TLSSecrets {
 	return *want.Spec.TLS.Secrets
 }
 
-func peersEncrypt(want *etcdv1.EtcdCluster) bool   { return managed(want) || own(want).Peer != "" }
-func clientsEncrypt(want *etcdv1.EtcdCluster) bool { return managed(want) || own(want).Server != "" }
+func peersEncrypt(want *etcdv1.EtcdCluster) bool { return managed(want) || own(want).Peer != "" }
+
+// ClientsEncrypt says that members ask clients for a certificate.
+func ClientsEncrypt(want *etcdv1.EtcdCluster) bool { return managed(want) || own(want).Server != "" }
 
 // Two authorities: a client of the database must not be able to pose as a member.
 func clientAuthority(want *etcdv1.EtcdCluster) string { return want.Name + "-ca" }
 func peerAuthority(want *etcdv1.EtcdCluster) string   { return want.Name + "-peer-ca" }
 
-func clientSecret(want *etcdv1.EtcdCluster) string {
+// ClientSecret is the Secret with the certificate that clients show members; empty
+// if they show none.
+func ClientSecret(want *etcdv1.EtcdCluster) string {
 	if managed(want) {
 		return want.Name + "-client-tls"
 	}
@@ -97,7 +101,7 @@ func certificateSecrets(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Objec
 	}
 	add(clientAuthority(want), Certificate{CommonName: want.Name})
 	add(peerAuthority(want), Certificate{CommonName: want.Name + " peers"})
-	add(clientSecret(want), Certificate{Authority: clientAuthority(want), CommonName: "client", Client: true})
+	add(ClientSecret(want), Certificate{Authority: clientAuthority(want), CommonName: "client", Client: true})
 	for _, m := range residents(want, seen) {
 		add(peerSecret(want, m.Name), peerCertificate(want, m.Name))
 		add(serverSecret(want, m.Name), serverCertificate(want, m.Name))

@@ -101,7 +101,7 @@ func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.ServiceName = clientService(want)
 	s.Endpoints = []string{clientScheme(want) + "://" + host(want, clientService(want)) + ":2379"}
-	s.ClientSecretName = clientSecret(want)
+	s.ClientSecretName = ClientSecret(want)
 	s.Leader = ""
 	if l, ok := seen.leader(); ok {
 		s.Leader = l.Name

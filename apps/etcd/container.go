@@ -96,7 +96,7 @@ func encryption(want *etcdv1.EtcdCluster, seen World) []string {
 		args = append(args, "--peer-client-cert-auth=true", "--peer-cert-file="+peerTLS+cert,
 			"--peer-key-file="+peerTLS+key, "--peer-trusted-ca-file="+peerTLS+ca)
 	}
-	if clientsEncrypt(want) {
+	if ClientsEncrypt(want) {
 		cert, key, ca := files(seen, "server")
 		args = append(args, "--client-cert-auth=true", "--cert-file="+serverTLS+cert,
 			"--key-file="+serverTLS+key, "--trusted-ca-file="+serverTLS+ca)
@@ -182,7 +182,7 @@ func mounts(want *etcdv1.EtcdCluster) []corev1.VolumeMount {
 	if peersEncrypt(want) {
 		all = append(all, corev1.VolumeMount{Name: "peer-tls", MountPath: peerTLS, ReadOnly: true})
 	}
-	if clientsEncrypt(want) {
+	if ClientsEncrypt(want) {
 		all = append(all, corev1.VolumeMount{Name: "server-tls", MountPath: serverTLS, ReadOnly: true})
 	}
 	return all

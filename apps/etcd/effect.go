@@ -47,11 +47,11 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 	case Restart:
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
 	case GrowVolume:
-		return same, func(m *Member) { m.Volume.Size = number(s.Args[argSize]) }
+		return same, func(m *Member) { m.Volume.Size = number(s.Args[ArgSize]) }
 	case Serving, CaughtUp:
 		return same, func(m *Member) { serves(m, seen) }
 	case DoorTold:
-		return same, func(m *Member) { m.Door = Door(s.Args[argDoor]) }
+		return same, func(m *Member) { m.Door = Door(s.Args[ArgDoor]) }
 	}
 	return same, same
 }
@@ -67,7 +67,7 @@ func number(s string) int64 {
 }
 
 func added(m *Member, s lifecycle.Step) {
-	m.Role, m.PeerURL, m.Door = Learner, s.Args[argPeerURL], Join
+	m.Role, m.PeerURL, m.Door = Learner, s.Args[ArgPeerURL], Join
 	if s.Name == AddVoter {
 		m.Role = Voter
 	}
@@ -75,7 +75,7 @@ func added(m *Member, s lifecycle.Step) {
 
 func started(m *Member, s lifecycle.Step) {
 	m.Volume.Exists, m.Set.Exists, m.Pod.Exists = true, true, true
-	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
+	m.Set.Version, m.Set.Revision = s.Args[ArgVersion], s.Args[ArgRevision]
 	m.Pod.Version, m.Pod.Revision, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 }
 
@@ -85,13 +85,13 @@ func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
 
 func dismissed(m *Member, s lifecycle.Step) {
 	m.Set, m.Pod = Set{}, Pod{}
-	if s.Args[argVolume] != keepVolume {
+	if s.Args[ArgVolume] != KeepVolume {
 		m.Volume = Volume{}
 	}
 }
 
 func restarting(m *Member, s lifecycle.Step) {
-	m.Set.Version, m.Set.Revision = s.Args[argVersion], s.Args[argRevision]
+	m.Set.Version, m.Set.Revision = s.Args[ArgVersion], s.Args[ArgRevision]
 	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision}
 	m.Volume.Version = m.Set.Version
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true

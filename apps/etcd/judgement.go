@@ -39,7 +39,7 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 		}
 		m.Name = name
 		s := start(m, want.next, "Bootstrapping", "%s begins the cluster together with the others.", name)
-		return lifecycle.Proceed(with(s, argRevision, want.revision))
+		return lifecycle.Proceed(with(s, ArgRevision, want.revision))
 	}
 	return lifecycle.Decision{}
 }
@@ -50,7 +50,7 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 func failedChange(want goal, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
 		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m)
-		if volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
+		if Volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
 			continue
 		}
 		if hopeless && want.mismatches(m) {
@@ -71,7 +71,7 @@ func strippedMember(want goal, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	s := start(m, want.version(m), "StatefulSetMissing", "%s has its volume but no StatefulSet; it is made again.", m.Name)
-	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
+	return lifecycle.Proceed(repair(with(s, ArgRevision, want.revision)))
 }
 
 // mayBelong says that the member was in the list when it was last known, or that
@@ -133,7 +133,7 @@ func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
 		return lifecycle.Proceed(repair(remove(m, "LearnerDead", "%s cannot join and is replaced: %s.", m.Name, cause)))
 	}
 	if caughtUp(seen, m) {
-		return lifecycle.Proceed(with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), argID, hex(m.ID)))
+		return lifecycle.Proceed(with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), ArgID, hex(m.ID)))
 	}
 	if d := hindered(want, seen, m, now); d.Speaks() {
 		return d
@@ -177,7 +177,7 @@ func bySpec(want goal, seen World, m Member) bool {
 	case lifecycle.CrashLooping:
 		return learner(m) || firstVictim(seen, m)
 	}
-	return want.mismatches(m) && !volatile(want.EtcdCluster)
+	return want.mismatches(m) && !Volatile(want.EtcdCluster)
 }
 
 // firstVictim says that the member runs another spec or version than one that
@@ -245,7 +245,7 @@ func needsLearners(v version) lifecycle.Decision {
 }
 
 func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	if volatile(want) || want.Spec.Storage.Size == nil {
+	if Volatile(want) || want.Spec.Storage.Size == nil {
 		return lifecycle.Decision{}
 	}
 	size := want.Spec.Storage.Size.Value()
@@ -259,7 +259,7 @@ func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 			m.Name, want.Spec.Storage.Size, m.Volume.Problem))
 	}
 	s := step(GrowVolume, m, "VolumeTooSmall", "The volume of %s grows to %s.", m.Name, want.Spec.Storage.Size)
-	return lifecycle.Proceed(with(s, argSize, strconv.FormatInt(size, 10)))
+	return lifecycle.Proceed(with(s, ArgSize, strconv.FormatInt(size, 10)))
 }
 
 func badCertificates(seen World) lifecycle.Decision {
@@ -306,7 +306,7 @@ func farewell(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	s := class(dismiss(m, "ClusterDeleted", "The cluster is deleted; %s and its volume go.", m.Name), lifecycle.Irreversible)
 	if keep {
 		s = dismiss(m, "ClusterDeleted", "The cluster is deleted; %s goes and its volume stays.", m.Name)
-		s = with(class(s, lifecycle.Disruptive), argVolume, keepVolume)
+		s = with(class(s, lifecycle.Disruptive), ArgVolume, KeepVolume)
 	}
 	return lifecycle.Proceed(s)
 }

@@ -80,6 +80,9 @@ func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 	if len(kept) < len(voters)/2+1 {
 		return quorumLost(voters, kept)
 	}
+	if d := badCertificates(seen); d.Speaks() {
+		return d // nobody can be asked
+	}
 	for _, m := range seen.Members {
 		if d := hindered(want, seen, m, now); d.Speaks() && !bereft(m) {
 			return d
@@ -117,7 +120,7 @@ func halfAdded(want goal, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	s := start(m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)
-	return lifecycle.Proceed(repair(with(s, argRevision, want.revision)))
+	return lifecycle.Proceed(repair(with(s, ArgRevision, want.revision)))
 }
 
 // doorAjar waits until what Resources says about doors is so.
@@ -126,7 +129,7 @@ func doorAjar(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 		if wanted := door(want, seen, m); ours(m) && m.Door != wanted && inKube(m) {
 			d := await(DoorTold, m, time.Time{}, "SecuringIdentity",
 				"%s has started and is told never to start again without its data.", m.Name)
-			d.Step = with(d.Step, argDoor, string(wanted))
+			d.Step = with(d.Step, ArgDoor, string(wanted))
 			return d
 		}
 	}
@@ -191,7 +194,7 @@ func tooFewMembers(want goal, seen World) lifecycle.Decision {
 		s.Reason = "SpecChanged"
 		s.Message = m.Name + " joins with the present spec, and an old member goes then: without volumes a restart would lose its data."
 	}
-	return lifecycle.Proceed(with(s, argPeerURL, PeerURL(want.EtcdCluster, m.Name)))
+	return lifecycle.Proceed(with(s, ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
 }
 
 // outdatedMember restarts one member with the present spec and the next version.
@@ -210,7 +213,7 @@ func outdatedMember(want goal, seen World) lifecycle.Decision {
 	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(moveLeader(m, heir, reason, "%s leads and is to be restarted; %s takes over.", m.Name, heir.Name))
 	}
-	if volatile(want.EtcdCluster) {
+	if Volatile(want.EtcdCluster) {
 		return lifecycle.Proceed(remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name))
 	}
 	return lifecycle.Proceed(restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to))

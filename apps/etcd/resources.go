@@ -141,7 +141,7 @@ func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisrupt
 	most := max(int(want.Spec.Size), seen.count(voter))
 	least := most/2 + 1
 	switch {
-	case most <= 2 && volatile(want):
+	case most <= 2 && Volatile(want):
 		least = most
 	case most <= 2:
 		least = most - 1

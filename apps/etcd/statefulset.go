@@ -23,7 +23,7 @@ const graceful = 30
 // StatefulSet is the member at the version of the step that starts or restarts it.
 // The caller sets namespace and owner.
 func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv1.StatefulSet, error) {
-	v, err := parse(s.Args[argVersion])
+	v, err := parse(s.Args[ArgVersion])
 	if err != nil {
 		return nil, err
 	}
@@ -94,14 +94,14 @@ func volumes(want *etcdv1.EtcdCluster, member string) []corev1.Volume {
 	if peersEncrypt(want) {
 		all = append(all, secret("peer-tls", peerSecret(want, member)))
 	}
-	if clientsEncrypt(want) {
+	if ClientsEncrypt(want) {
 		all = append(all, secret("server-tls", serverSecret(want, member)))
 	}
 	return all
 }
 
 func data(want *etcdv1.EtcdCluster, member string) corev1.VolumeSource {
-	if !volatile(want) {
+	if !Volatile(want) {
 		return corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{
 			ClaimName: ClaimName(want, member),
 		}}
@@ -122,7 +122,7 @@ func ClaimName(want *etcdv1.EtcdCluster, member string) string {
 // Claim is the volume of the member that the step starts or restarts, or nil if it
 // has none of its own. It has no owner: only a Step deletes it.
 func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeClaim {
-	if volatile(want) {
+	if Volatile(want) {
 		return nil
 	}
 	size := resource.MustParse("8Gi")
@@ -134,7 +134,7 @@ func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeC
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: ClaimName(want, s.Target), Labels: labels,
-			Annotations: map[string]string{AnnotationVersion: s.Args[argVersion]},
+			Annotations: map[string]string{AnnotationVersion: s.Args[ArgVersion]},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

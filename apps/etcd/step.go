@@ -48,17 +48,17 @@ const (
 	DoorTold = "DoorTold"
 )
 
-// Keys of Args.
+// Keys of Args. KeepVolume is the value of ArgVolume that spares the volume.
 const (
-	argVersion  = "version"
-	argRevision = "revision"
-	argID       = "id"
-	argFrom     = "from"
-	argPeerURL  = "peerURL"
-	argSize     = "size"
-	argVolume   = "volume"
-	argDoor     = "door"
-	keepVolume  = "keep"
+	ArgVersion  = "version"
+	ArgRevision = "revision"
+	ArgID       = "id"
+	ArgFrom     = "from"
+	ArgPeerURL  = "peerURL"
+	ArgSize     = "size"
+	ArgVolume   = "volume"
+	ArgDoor     = "door"
+	KeepVolume  = "keep"
 )
 
 func hex(id uint64) string { return strconv.FormatUint(id, 16) }
@@ -88,11 +88,11 @@ func with(s lifecycle.Step, key, value string) lifecycle.Step {
 }
 
 func start(m Member, v version, reason, format string, args ...any) lifecycle.Step {
-	return with(step(StartMember, m, reason, format, args...), argVersion, v.String())
+	return with(step(StartMember, m, reason, format, args...), ArgVersion, v.String())
 }
 
 func remove(m Member, reason, format string, args ...any) lifecycle.Step {
-	return class(with(step(RemoveMember, m, reason, format, args...), argID, hex(m.ID)), lifecycle.Disruptive)
+	return class(with(step(RemoveMember, m, reason, format, args...), ArgID, hex(m.ID)), lifecycle.Disruptive)
 }
 
 func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {
@@ -101,12 +101,12 @@ func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {
 
 func restart(m Member, v version, revision, reason, format string, args ...any) lifecycle.Step {
 	s := class(step(Restart, m, reason, format, args...), lifecycle.Disruptive)
-	return with(with(s, argVersion, v.String()), argRevision, revision)
+	return with(with(s, ArgVersion, v.String()), ArgRevision, revision)
 }
 
 func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.Step {
 	s := class(step(MoveLeader, to, reason, format, args...), lifecycle.Disruptive)
-	return with(with(s, argID, hex(to.ID)), argFrom, hex(from.ID))
+	return with(with(s, ArgID, hex(to.ID)), ArgFrom, hex(from.ID))
 }
 
 // await is a wait for something about the member.

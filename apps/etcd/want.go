@@ -76,7 +76,7 @@ func heading(want *etcdv1.EtcdCluster, seen World) version {
 // joining is the version that a new member gets: the oldest that runs, which every
 // cluster accepts; without volumes the next one, since members are not restarted.
 func joining(want *etcdv1.EtcdCluster, seen World, next version) version {
-	if v := present(want, seen); v != (version{}) && formed(want, seen) && !volatile(want) {
+	if v := present(want, seen); v != (version{}) && formed(want, seen) && !Volatile(want) {
 		return v
 	}
 	return next
@@ -116,7 +116,7 @@ func aim(want *etcdv1.EtcdCluster, seen World) goal {
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // nobody knows better than the user
 	}
-	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.outdates(m) }); ok && volatile(want) {
+	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.outdates(m) }); ok && Volatile(want) {
 		g.room++
 	}
 	return g
@@ -155,13 +155,13 @@ func (g goal) mismatches(m Member) bool {
 		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version))
 }
 
-// volatile says that data lives only as long as its pod.
-func volatile(want *etcdv1.EtcdCluster) bool {
+// Volatile says that data lives only as long as its pod.
+func Volatile(want *etcdv1.EtcdCluster) bool {
 	return want.Spec.Storage.Medium == etcdv1.Memory || want.Spec.Storage.Medium == etcdv1.Ephemeral
 }
 
 func volatileSize(want *etcdv1.EtcdCluster) string {
-	if volatile(want) && want.Spec.Storage.Size != nil {
+	if Volatile(want) && want.Spec.Storage.Size != nil {
 		return want.Spec.Storage.Size.String()
 	}
 	return ""

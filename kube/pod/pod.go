@@ -25,7 +25,7 @@ type State struct {
 	Detail string
 	// Since is when it began to be as it is: ready, not ready, or looking for a node.
 	Since time.Time
-	// LastWords is the message with which its container last ended.
+	// LastWords is the message with which its container ended, until it runs again.
 	LastWords string
 }
 
@@ -60,7 +60,7 @@ func (s *State) contain(c corev1.ContainerStatus) {
 	if c.State.Terminated != nil {
 		last = c.State.Terminated
 	}
-	if last != nil {
+	if last != nil && c.State.Running == nil {
 		s.LastWords = last.Message
 	}
 	waiting := c.State.Waiting

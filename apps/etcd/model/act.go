@@ -36,7 +36,7 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return m.restart(want, s, fx)
 	case etcd.GrowVolume:
 		return fx.Do("grow "+s.Target, func() error {
-			n, err := strconv.ParseInt(s.Args["size"], 10, 64)
+			n, err := strconv.ParseInt(s.Args[etcd.ArgSize], 10, 64)
 			m.sizes[s.Target] = n
 			return err
 		})
@@ -48,7 +48,7 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	if _, ok := m.disks[s.Target]; !ok && !m.volatile {
 		err := fx.Do("create the volume of "+s.Target, func() error {
 			m.disks[s.Target], m.sizes[s.Target] = &disk{}, want.Spec.Storage.Size.Value()
-			m.given[s.Target] = s.Args["version"]
+			m.given[s.Target] = s.Args[etcd.ArgVersion]
 			return nil
 		})
 		if err != nil {
@@ -60,7 +60,7 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 
 // note writes the version on the claim, before anything can run with it.
 func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
-	v := s.Args["version"]
+	v := s.Args[etcd.ArgVersion]
 	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 			return err
 		}
 	}
-	if _, ok := m.disks[s.Target]; !ok || m.volatile || s.Args["volume"] == "keep" {
+	if _, ok := m.disks[s.Target]; !ok || m.volatile || s.Args[etcd.ArgVolume] == etcd.KeepVolume {
 		return nil
 	}
 	return fx.Do("delete the volume of "+s.Target, func() error {
@@ -131,12 +131,12 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 	}
 	switch s.Name {
 	case etcd.AddLearner:
-		return m.add(s.Target, s.Args["peerURL"], etcd.Learner)
+		return m.add(s.Target, s.Args[etcd.ArgPeerURL], etcd.Learner)
 	case etcd.AddVoter:
-		return m.add(s.Target, s.Args["peerURL"], etcd.Voter)
+		return m.add(s.Target, s.Args[etcd.ArgPeerURL], etcd.Voter)
 	}
 	e, ok := m.entry(s.Target)
-	if !ok || strconv.FormatUint(e.id, 16) != s.Args["id"] {
+	if !ok || strconv.FormatUint(e.id, 16) != s.Args[etcd.ArgID] {
 		return errNotFound
 	}
 	switch s.Name {

@@ -1,0 +1,158 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Act implements lifecycle.Driver. It looks again first: a cache may be old, and a
+// member may have died since.
+func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step) error {
+	v, err := d.look(ctx, want)
+	if err != nil {
+		return err
+	}
+	if err := etcd.Moved(seen, v.world, s); err != nil {
+		return err
+	}
+	switch s.Name {
+	case etcd.StartMember:
+		return d.start(ctx, want, v, s)
+	case etcd.Restart:
+		return d.restart(ctx, want, v, s)
+	case etcd.Dismiss:
+		return d.dismiss(ctx, v.parts, s)
+	case etcd.GrowVolume:
+		return d.grow(ctx, v.parts, s)
+	}
+	return d.reconfigure(ctx, v, s)
+}
+
+// start makes the volume first: what is about to run on it is written on it before
+// it can.
+func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
+	set, err := etcd.StatefulSet(want, v.world, s)
+	if err != nil {
+		return err
+	}
+	if err := d.note(ctx, want, s); err != nil {
+		return err
+	}
+	return apply.One(ctx, d.client, d.live, want, set)
+}
+
+// note writes the version on the member's volume, and makes it if it is not there.
+func (d *Driver) note(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle.Step) error {
+	claim := etcd.Claim(want, s)
+	if claim == nil {
+		return nil
+	}
+	claim.Namespace = want.Namespace
+	have := &corev1.PersistentVolumeClaim{}
+	err := d.live.Get(ctx, client.ObjectKeyFromObject(claim), have)
+	switch {
+	case apierrors.IsNotFound(err):
+		return d.client.Create(ctx, claim)
+	case err != nil:
+		return fmt.Errorf("cannot read the volume of %s: %w", s.Target, err)
+	case have.DeletionTimestamp != nil:
+		return &apply.GoingError{Kind: "PersistentVolumeClaim", Name: claim.Name}
+	case have.Labels[etcd.LabelCluster] != string(want.UID):
+		return &apply.ForeignError{Kind: "PersistentVolumeClaim", Name: claim.Name}
+	case have.Annotations[etcd.AnnotationVersion] == claim.Annotations[etcd.AnnotationVersion]:
+		return nil
+	}
+	return d.edit(ctx, have, func() {
+		if have.Annotations == nil {
+			have.Annotations = map[string]string{}
+		}
+		have.Annotations[etcd.AnnotationVersion] = claim.Annotations[etcd.AnnotationVersion]
+	})
+}
+
+// edit writes what the change makes of the object, if nobody else changed it.
+func (d *Driver) edit(ctx context.Context, obj client.Object, change func()) error {
+	base := obj.DeepCopyObject().(client.Object)
+	change()
+	return d.client.Patch(ctx, obj, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+}
+
+// restart deletes the pod if it is not what the StatefulSet would make, or cannot
+// become it.
+func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
+	if err := d.start(ctx, want, v, s); err != nil {
+		return err
+	}
+	running := v.parts.pods[s.Target]
+	if running == nil || running.DeletionTimestamp != nil {
+		return nil
+	}
+	p, _ := podOf(running)
+	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion]
+	if same && !p.Ended && p.Trouble == lifecycle.NoTrouble {
+		return nil
+	}
+	return d.remove(ctx, running)
+}
+
+// dismiss deletes the StatefulSet before the volume that its pod uses.
+func (d *Driver) dismiss(ctx context.Context, p parts, s lifecycle.Step) error {
+	if set := p.sets[s.Target]; set != nil {
+		if err := d.remove(ctx, set); err != nil {
+			return err
+		}
+	}
+	claim := p.claims[s.Target]
+	if claim == nil || s.Args[etcd.ArgVolume] == etcd.KeepVolume {
+		return nil
+	}
+	return d.remove(ctx, claim)
+}
+
+// remove deletes the very object that was seen, not a later one of its name.
+func (d *Driver) remove(ctx context.Context, obj client.Object) error {
+	uid := obj.GetUID()
+	err := d.client.Delete(ctx, reference(obj), client.Preconditions{UID: &uid},
+		client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot delete %T %q: %w", obj, obj.GetName(), err)
+	}
+	return nil
+}
+
+// reference is a copy that can be handed on: what the cache gave is shared.
+func reference(obj client.Object) client.Object {
+	meta := metav1.ObjectMeta{
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: types.UID(obj.GetUID()), Labels: obj.GetLabels(),
+	}
+	switch obj.(type) {
+	case *appsv1.StatefulSet:
+		return &appsv1.StatefulSet{ObjectMeta: meta}
+	case *corev1.Pod:
+		return &corev1.Pod{ObjectMeta: meta}
+	}
+	return &corev1.PersistentVolumeClaim{ObjectMeta: meta}
+}
+
+func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
+	seen := p.claims[s.Target]
+	size, err := resource.ParseQuantity(s.Args[etcd.ArgSize])
+	if err != nil || seen == nil {
+		return fmt.Errorf("%s: no volume, or no size: %w", s, err)
+	}
+	claim := seen.DeepCopy()
+	return d.edit(ctx, claim, func() { claim.Spec.Resources.Requests[corev1.ResourceStorage] = size })
+}

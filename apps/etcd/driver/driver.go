@@ -1,0 +1,69 @@
+// Package driver observes real etcd clusters and takes the planner's steps.
+package driver
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Driver is etcd's contact with the world. It keeps a connection to each member, and
+// remembers since when each is as it is.
+type Driver struct {
+	client client.Client
+	live   client.Reader
+	now    func() time.Time
+
+	lines *lines
+	pulse *pulse
+	rings *rings
+}
+
+// New returns a driver that reads Kubernetes through the clients: StatefulSets,
+// pods, volumes, doors and minted Secrets from the cache; StorageClasses and users'
+// own Secrets live.
+func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
+	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), pulse: newPulse(), rings: newRings()}
+}
+
+// Observe implements lifecycle.Driver.
+func (d *Driver) Observe(ctx context.Context, want *etcdv1.EtcdCluster) (etcd.World, error) {
+	v, err := d.look(ctx, want)
+	return v.world, err
+}
+
+// view is the world with the means to act on it.
+type view struct {
+	world etcd.World
+	parts parts
+	// speaker is a member that has a quorum behind it, the leader if possible.
+	speaker answer
+}
+
+func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, error) {
+	p, err := d.gather(ctx, want)
+	if err != nil {
+		return view{}, err
+	}
+	if want.DeletionTimestamp != nil {
+		// etcd may be down, and does not matter any more.
+		return view{world: etcd.World{Leaving: true, Members: d.members(want, p, roll{}, nil)}, parts: p}, nil
+	}
+	keys, err := d.keys(ctx, want)
+	if err != nil {
+		return view{}, err
+	}
+	said := d.ask(ctx, want, p, keys)
+	r := call(ctx, want, identity(want, said), said)
+	d.askStrangers(ctx, want, keys, r, said)
+	v := view{parts: p, speaker: r.speaker, world: etcd.World{
+		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem,
+		Members: d.members(want, p, r, said),
+	}}
+	return v, d.storage(ctx, want, p, v.world.Members)
+}

@@ -1,0 +1,136 @@
+package driver
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// fresh is how long users' own Secrets are believed to be as they were: they bear no
+// label of ours, so no watch tells of a change.
+const fresh = 15 * time.Second
+
+// keys are what the operator shows members, and by what it knows them.
+type keys struct {
+	// config is nil without encryption; missing says that there is some, and that
+	// nobody can be asked yet.
+	config  *tls.Config
+	missing bool
+	// digest changes with the certificates.
+	digest string
+	// problem is what is wrong with users' own Secrets, legacy that they have the
+	// legacy API's keys.
+	problem string
+	legacy  bool
+}
+
+// rings remember the keys of each cluster, for parsing them costs more than asking.
+type rings struct {
+	mu sync.Mutex
+	of map[types.UID]ring
+}
+
+type ring struct {
+	keys
+	version string // of the minted Secret, or the names of users' own
+	read    time.Time
+}
+
+func newRings() *rings { return &rings{of: map[types.UID]ring{}} }
+
+func (r *rings) get(cluster types.UID) ring {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[cluster]
+}
+
+func (r *rings) put(cluster types.UID, now time.Time, as ring) keys {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for other, known := range r.of {
+		if now.Sub(known.read) > time.Hour {
+			delete(r.of, other) // the cluster is gone, or is read anew
+		}
+	}
+	as.read = now
+	r.of[cluster] = as
+	return as.keys
+}
+
+func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
+	known, now := d.rings.get(want.UID), d.now()
+	if want.Spec.TLS.Mode == etcdv1.Secrets {
+		if now.Sub(known.read) < fresh && known.version == names(want) {
+			return known.keys, nil
+		}
+		k, err := d.ownKeys(ctx, want, now)
+		return d.rings.put(want.UID, now, ring{keys: k, version: names(want)}), err
+	}
+	if !etcd.ClientsEncrypt(want) {
+		return keys{}, nil
+	}
+	secret := &corev1.Secret{}
+	err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: etcd.ClientSecret(want)}, secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return keys{missing: true}, nil
+	case err != nil:
+		return keys{}, fmt.Errorf("cannot read the certificate for clients: %w", err)
+	case known.version == secret.ResourceVersion && now.Sub(known.read) < time.Hour:
+		return known.keys, nil
+	}
+	k := keys{}
+	k.config, err = configure(bundleOf(secret, modern))
+	k.missing, k.digest = err != nil, digest(secret)
+	return d.rings.put(want.UID, now, ring{keys: k, version: secret.ResourceVersion}), nil
+}
+
+// names of users' own Secrets; another name is read at once.
+func names(want *etcdv1.EtcdCluster) string {
+	var all []string
+	for _, u := range uses(want) {
+		all = append(all, u.name)
+	}
+	return strings.Join(all, ",")
+}
+
+func digest(secrets ...*corev1.Secret) string {
+	sum := sha256.New()
+	for _, s := range secrets {
+		for _, key := range sortedKeys(s.Data) {
+			sum.Write([]byte(key))
+			sum.Write(s.Data[key])
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil))
+}
+
+// bundle is a certificate with its key and the authorities of the other side.
+type bundle struct{ certificate, key, authorities []byte }
+
+// configure makes the settings of a client.
+func configure(b bundle) (*tls.Config, error) {
+	pair, err := tls.X509KeyPair(b.certificate, b.key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(b.authorities) {
+		return nil, fmt.Errorf("no authority in PEM")
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}, nil
+}

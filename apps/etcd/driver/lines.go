@@ -1,0 +1,84 @@
+package driver
+
+import (
+	"crypto/tls"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// idle is when an unused connection is given up; a member is asked more often.
+const idle = 2 * time.Minute
+
+// lines are the connections to members, kept from turn to turn: a handshake costs
+// more than all that is asked.
+type lines struct {
+	mu    sync.Mutex
+	open  map[string]*line
+	swept time.Time
+}
+
+type line struct {
+	*grpc.ClientConn
+	address, digest string
+	used            time.Time
+}
+
+func newLines() *lines { return &lines{open: map[string]*line{}} }
+
+// to returns a connection to whom at the address, whose certificate must have the
+// name. One to another address, or with other keys, is replaced.
+func (l *lines) to(whom, address, name string, k keys) (*grpc.ClientConn, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	l.sweep(now)
+	have := l.open[whom]
+	if have != nil && have.address == address && have.digest == k.digest {
+		have.used = now
+		return have.ClientConn, nil
+	}
+	if have != nil {
+		_ = have.Close()
+	}
+	conn, err := dial(address, name, k.config)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach %s: %w", address, err)
+	}
+	l.open[whom] = &line{ClientConn: conn, address: address, digest: k.digest, used: now}
+	return conn, nil
+}
+
+func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
+	secure := insecure.NewCredentials()
+	if config != nil {
+		config = config.Clone()
+		config.ServerName = name
+		secure = credentials.NewTLS(config)
+	}
+	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure),
+		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			MinConnectTimeout: answerWithin,
+			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second},
+		}))
+}
+
+// sweep closes what nobody has used for a while: the member or its cluster is gone.
+func (l *lines) sweep(now time.Time) {
+	if now.Sub(l.swept) < idle {
+		return
+	}
+	l.swept = now
+	for whom, open := range l.open {
+		if now.Sub(open.used) > idle {
+			_ = open.Close()
+			delete(l.open, whom)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+package driver
+
+import (
+	"cmp"
+	"slices"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	corev1 "k8s.io/api/core/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/kube/pod"
+)
+
+// members are all that etcd lists and all that Kubernetes has parts of.
+func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[string]answer) []etcd.Member {
+	byName := map[string]etcd.Member{}
+	for name := range p.sets {
+		byName[name] = resident(want, p, name)
+	}
+	for name := range p.claims {
+		byName[name] = resident(want, p, name)
+	}
+	for _, e := range r.entries {
+		m := resident(want, p, e.name)
+		if m.Stranger = e.stranger; m.Stranger {
+			m = etcd.Member{Name: e.name, Stranger: true}
+		}
+		enlist(&m, e.Member)
+		byName[e.name] = m
+	}
+	all := make([]etcd.Member, 0, len(byName))
+	for _, m := range byName {
+		all = append(all, d.examined(want, m, said[m.Name], r))
+	}
+	slices.SortFunc(all, order)
+	d.pulse.forget(want.UID, byName)
+	return all
+}
+
+// order is by number, strangers last.
+func order(a, b etcd.Member) int {
+	switch {
+	case a.Stranger && !b.Stranger:
+		return 1
+	case b.Stranger && !a.Stranger:
+		return -1
+	}
+	return cmp.Or(cmp.Compare(etcd.Number(a.Name), etcd.Number(b.Name)), cmp.Compare(a.Name, b.Name))
+}
+
+// resident is what Kubernetes has of the member.
+func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
+	m := etcd.Member{Name: name}
+	if door := p.doors[name]; door != nil {
+		m.Door = etcd.DoorOf(door)
+	}
+	if set := p.sets[name]; set != nil {
+		m.Set.Exists = true
+		m.Set.Revision, m.Set.Version = template(set.Annotations)
+	}
+	lastWords := ""
+	if found := p.pods[name]; found != nil {
+		m.Pod, lastWords = podOf(found)
+	}
+	m.Volume = volume(want, m, p.claims[name], lastWords)
+	return m
+}
+
+func template(annotations map[string]string) (revision, version string) {
+	return annotations[etcd.AnnotationRevision], annotations[etcd.AnnotationVersion]
+}
+
+func podOf(found *corev1.Pod) (p etcd.Pod, lastWords string) {
+	s := pod.Of(found, etcd.Name)
+	p = etcd.Pod{
+		Exists: true, Ready: s.Ready, Leaving: s.Leaving, Ended: s.Ended,
+		Node: found.Spec.NodeName, Trouble: s.Trouble, Detail: s.Detail, Since: s.Since,
+	}
+	p.Revision, p.Version = template(found.Annotations)
+	return p, s.LastWords
+}
+
+// volume is lost if a member that had data says so as it ends.
+func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVolumeClaim, lastWords string) etcd.Volume {
+	var v etcd.Volume
+	switch {
+	case etcd.Volatile(want):
+		v.Exists = m.Set.Exists
+	case claim != nil:
+		_, version := template(claim.Annotations)
+		v = etcd.Volume{Exists: true, Version: version, Size: claim.Spec.Resources.Requests.Storage().Value()}
+	}
+	if m.Door == etcd.Shut {
+		v.Detail = etcd.Diagnose(lastWords)
+		v.Lost = v.Detail != ""
+	}
+	return v
+}
+
+func enlist(m *etcd.Member, e *pb.Member) {
+	m.ID, m.Role, m.Joined = e.ID, etcd.Voter, len(e.ClientURLs) > 0
+	if e.IsLearner {
+		m.Role = etcd.Learner
+	}
+	if len(e.PeerURLs) > 0 {
+		m.PeerURL = e.PeerURLs[0]
+	}
+}
+
+// examined adds what the member itself says. One that answers as somebody else, or
+// for another cluster, is not healthy.
+func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r roll) etcd.Member {
+	m.Health = a.health
+	if s := a.status; s != nil {
+		id := s.Header.GetMemberId()
+		if r.cluster != 0 && s.Header.GetClusterId() != r.cluster || r.known() && m.ID != id {
+			m.Health = etcd.Unhealthy
+		}
+		m.Index, m.Version, m.DBSize = s.RaftIndex, s.Version, s.DbSize
+		m.Leads = r.known() && m.Health == etcd.Healthy && s.Leader == id && m.Role == etcd.Voter
+	}
+	for _, alarm := range r.alarms {
+		if alarm.MemberID == m.ID && m.ID != 0 {
+			m.Alarms = append(m.Alarms, alarm.Alarm.String())
+		}
+	}
+	slices.Sort(m.Alarms)
+	m.Since = d.pulse.since(want, m, d.now())
+	return m
+}

@@ -1,0 +1,110 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// roll is etcd's member list.
+type roll struct {
+	// cluster is the ID of the cluster, 0 if nobody answers for it.
+	cluster uint64
+	// speaker told the list, with a quorum behind it; without one nothing is known.
+	speaker answer
+	entries []entry
+	alarms  []*pb.AlarmMember
+}
+
+type entry struct {
+	*pb.Member
+	name     string
+	stranger bool
+}
+
+func (r roll) known() bool { return r.speaker.line != nil }
+
+// call asks the members for their list, the leader first. Before 3.5 a list is not
+// linearizable by itself (CHANGELOG-3.5), but who has just answered a linearizable
+// read has applied every change of the list that came before it.
+func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said map[string]answer) roll {
+	r := roll{cluster: cluster}
+	for _, a := range speakers(cluster, said) {
+		ctx, cancel := context.WithTimeout(ctx, answerWithin)
+		defer cancel()
+		list, err := pb.NewClusterClient(a.line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+		if err != nil || list.Header.GetClusterId() != cluster {
+			continue
+		}
+		r.speaker = a
+		for _, m := range list.Members {
+			r.entries = append(r.entries, identify(want, m))
+		}
+		r.alarms = alarms(ctx, a, said)
+		return r
+	}
+	return r
+}
+
+// speakers are the voters that have a quorum behind them, the leader first.
+func speakers(cluster uint64, said map[string]answer) []answer {
+	var able []answer
+	for _, a := range said {
+		if a.health == etcd.Healthy && !a.status.IsLearner && cluster != 0 && a.status.Header.GetClusterId() == cluster {
+			able = append(able, a)
+		}
+	}
+	rank := func(a answer) uint64 {
+		if a.status.Leader == a.status.Header.GetMemberId() {
+			return 0
+		}
+		return a.status.Header.GetMemberId()
+	}
+	slices.SortFunc(able, func(a, b answer) int { return cmp.Compare(rank(a), rank(b)) })
+	return able
+}
+
+// alarms asks only if a member hints at one; before 3.4 none can.
+func alarms(ctx context.Context, speaker answer, said map[string]answer) []*pb.AlarmMember {
+	hint := false
+	for _, a := range said {
+		hint = hint || a.status != nil && (len(a.status.Errors) > 0 || a.status.RaftAppliedIndex == 0)
+	}
+	if !hint {
+		return nil
+	}
+	got, err := pb.NewMaintenanceClient(speaker.line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
+	if err != nil {
+		return nil
+	}
+	return got.Alarms
+}
+
+// identify tells our members by their peer URLs. One that has not started has no
+// name in the list yet.
+func identify(want *etcdv1.EtcdCluster, m *pb.Member) entry {
+	for _, peer := range m.PeerURLs {
+		if name, ok := nameOf(want, peer); ok {
+			return entry{Member: m, name: name}
+		}
+	}
+	return entry{Member: m, name: strconv.FormatUint(m.ID, 16), stranger: true}
+}
+
+func nameOf(want *etcdv1.EtcdCluster, peer string) (string, bool) {
+	u, err := url.Parse(peer)
+	if err != nil {
+		return "", false
+	}
+	host, _, _ := strings.Cut(u.Hostname(), ".")
+	name, ok := strings.CutSuffix(host, "-0")
+	return name, ok && etcd.Number(name) >= 0 && etcd.PeerURL(want, name) == peer
+}
