@@ -70,7 +70,8 @@ type Driver[T Custom, W any] interface {
 	Observe(ctx context.Context, obj T) (W, error)
 
 	// Act performs the step. It is idempotent, short (seconds; longer work is a
-	// Job that a later Observe sees), and fails if the world moved since seen.
+	// Job that a later Observe sees), and fails if the world moved since seen: with
+	// a [Postponed] if it did nothing.
 	Act(ctx context.Context, obj T, seen W, step Step) error
 }
 

@@ -79,3 +79,14 @@ func (s Step) String() string {
 func (s Step) Same(other Step) bool {
 	return s.Name == other.Name && s.Target == other.Target && maps.Equal(s.Args, other.Args)
 }
+
+// Postponed is an error of Driver.Act: nothing was done, because the world has moved
+// on since the step was decided, or the application refuses it for now. It is no
+// failure; the step is decided upon anew.
+type Postponed struct {
+	// Because says why, as a part of a sentence.
+	Because string
+}
+
+// Error implements error.
+func (p *Postponed) Error() string { return p.Because }

@@ -46,6 +46,29 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+func TestFailedStep(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		err        error
+		want       string
+		remembered bool
+	}{
+		"Failed":    {"a step that went wrong is history", errors.New("disk on fire"), "StepFailed", true},
+		"Postponed": {"one that was not begun is not", &lifecycle.Postponed{Because: "it serves again"}, "Postponed", false},
+		"Going":     {"nor one that is too early", &apply.GoingError{Kind: "StatefulSet", Name: "m"}, "PreviousStillDeleting", false},
+		"Foreign":   {"a person must know what to do", &apply.ForeignError{Kind: "StatefulSet", Name: "m"}, "NameTaken", true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &report[*fake, struct{}]{taken: &taken{err: fmt.Errorf("cannot: %w", c.err)}}
+			r.failed(lifecycle.Step{Name: "StartMember"})
+			if d := r.decision; d.Reason != c.want || d.Step.Name != "StartMember" || (r.taken != nil) != c.remembered {
+				t.Errorf("%s: got %s, remembered %v", c.reason, d, r.taken != nil)
+			}
+		})
+	}
+}
+
 func TestBudget(t *testing.T) {
 	b := newBudget(1)
 	woken := 0

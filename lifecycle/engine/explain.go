@@ -16,12 +16,18 @@ import (
 // going is when to look again whether an object of an earlier time has gone.
 const going = time.Second
 
+// apiError is the reason when nothing better is known.
+const apiError = "APIError"
+
 // explain makes a decision of a failed write: whether it is worth repeating soon,
 // or somebody has to do something, and what.
 func explain(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
 	var stale *apply.GoingError
+	var postponed *lifecycle.Postponed
 	switch {
+	case errors.As(err, &postponed):
+		return lifecycle.RetryIn(0, "Postponed", "Not now: "+postponed.Because+".")
 	case errors.As(err, &foreign):
 		return lifecycle.Block("NameTaken", fmt.Sprintf(
 			"%s. It is left alone. Remove or rename it, or give this object another name.", foreign))
@@ -39,7 +45,7 @@ func explain(err error) lifecycle.Decision {
 	case apierrors.IsConflict(err):
 		return lifecycle.RetryIn(0, "Conflict", "Somebody else changed the object at the same time; it is tried again.")
 	}
-	return lifecycle.RetryIn(0, "APIError", "The API server did not accept a write; it is tried again.")
+	return lifecycle.RetryIn(0, apiError, "The API server did not accept a write; it is tried again.")
 }
 
 // statement is the error on one line, without the full stop that some have.

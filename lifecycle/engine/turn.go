@@ -201,10 +201,22 @@ func (e *engine[T, W]) act(ctx context.Context, r *report[T, W]) {
 	r.taken.err = e.driver.Act(ctx, r.obj, r.seen, step)
 	r.taken.took = e.now().Sub(began)
 	if r.taken.err != nil {
-		r.cause = r.taken.err
-		r.decision = lifecycle.RetryIn(0, "StepFailed", "The step "+step.String()+" failed: "+r.taken.err.Error())
-		r.decision.Step = step
+		r.failed(step)
 	}
+}
+
+// failed tells a step that went wrong from one that was not even begun, which is
+// nothing to be remembered.
+func (r *report[T, W]) failed(step lifecycle.Step) {
+	r.cause = r.taken.err
+	r.decision = explain(r.taken.err)
+	switch {
+	case r.decision.Reason == apiError:
+		r.decision = lifecycle.RetryIn(0, "StepFailed", "The step "+step.String()+" failed: "+r.taken.err.Error())
+	case r.decision.Outcome == lifecycle.Retrying:
+		r.taken, r.cause = nil, nil
+	}
+	r.decision.Step = step
 }
 
 // wake lets the object take another turn now.

@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
@@ -54,11 +55,7 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 		if err != nil {
 			return answer{}
 		}
-		line, err := d.lines.to(string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k)
-		if err != nil {
-			return answer{}
-		}
-		return inquire(ctx, line, state.Ready)
+		return d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, state.Ready)
 	})
 }
 
@@ -73,11 +70,7 @@ func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k k
 		}
 	}
 	maps.Copy(said, all(ctx, strangers, func(ctx context.Context, name string, u *url.URL) answer {
-		line, err := d.lines.to(string(want.UID)+"/"+name, u.Host, u.Hostname(), k)
-		if err != nil {
-			return answer{}
-		}
-		return inquire(ctx, line, false)
+		return d.reach(ctx, string(want.UID)+"/"+name, u.Host, u.Hostname(), k, false)
 	}))
 }
 
@@ -98,17 +91,47 @@ func all[T any](ctx context.Context, whom map[string]T, ask func(context.Context
 	return said
 }
 
-// inquire asks for the status, and for a linearizable read, which needs a quorum.
-// Of a member that ought to be up a broken connection is waited for.
-func inquire(ctx context.Context, line *grpc.ClientConn, ready bool) answer {
+// reach asks over the kept connection, or a new one. One that broke is not kept: to
+// wait until it tries again would take longer than a refusal.
+func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, ready bool) answer {
 	limit := startingWithin
 	if ready {
 		limit = answerWithin
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	line.ResetConnectBackoff()
-	s, err := etcdserverpb.NewMaintenanceClient(line).Status(ctx, &etcdserverpb.StatusRequest{}, grpc.WaitForReady(ready))
+	line, err := d.lines.to(whom, address, name, k)
+	if err != nil {
+		return answer{}
+	}
+	if !connected(ctx, line) {
+		d.lines.drop(whom)
+		return answer{}
+	}
+	return inquire(ctx, line)
+}
+
+func connected(ctx context.Context, line *grpc.ClientConn) bool {
+	for {
+		state := line.GetState()
+		switch state {
+		case connectivity.Ready:
+			return true
+		case connectivity.TransientFailure, connectivity.Shutdown:
+			return false
+		case connectivity.Idle:
+			line.Connect()
+		case connectivity.Connecting:
+		}
+		if !line.WaitForStateChange(ctx, state) {
+			return false
+		}
+	}
+}
+
+// inquire asks for the status, and for a linearizable read, which needs a quorum.
+func inquire(ctx context.Context, line *grpc.ClientConn) answer {
+	s, err := etcdserverpb.NewMaintenanceClient(line).Status(ctx, &etcdserverpb.StatusRequest{})
 	if err != nil {
 		return answer{}
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -54,6 +53,15 @@ func (l *lines) to(whom, address, name string, k keys) (*grpc.ClientConn, error)
 	return conn, nil
 }
 
+func (l *lines) drop(whom string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if have := l.open[whom]; have != nil {
+		_ = have.Close()
+		delete(l.open, whom)
+	}
+}
+
 func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if config != nil {
@@ -62,11 +70,7 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 		secure = credentials.NewTLS(config)
 	}
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure),
-		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			MinConnectTimeout: answerWithin,
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, MaxDelay: time.Second},
-		}))
+		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 }
 
 // sweep closes what nobody has used for a while: the member or its cluster is gone.

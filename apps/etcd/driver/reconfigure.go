@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -22,7 +23,7 @@ const changedWithin = 8 * time.Second
 // is done.
 func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) error {
 	if v.speaker.line == nil {
-		return fmt.Errorf("%s: no member has a quorum behind it", s)
+		return &lifecycle.Postponed{Because: "no member has a quorum behind it"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, changedWithin)
 	defer cancel()
@@ -57,10 +58,17 @@ func moveLeader(ctx context.Context, speaker answer, to uint64, s lifecycle.Step
 		return nil
 	}
 	if self != speaker.status.Leader || strconv.FormatUint(self, 16) != s.Args[etcd.ArgFrom] {
-		return fmt.Errorf("%s: another member leads now", s)
+		return &lifecycle.Postponed{Because: "another member leads now"}
 	}
 	_, err := pb.NewMaintenanceClient(speaker.line).MoveLeader(ctx, &pb.MoveLeaderRequest{TargetID: to})
 	return unless(err)
+}
+
+// refusals are etcd's own gates: it changes nothing, and asks to come back later. It
+// calls a cluster unhealthy until every voter has been connected for five seconds.
+var refusals = []error{
+	rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberLearnerNotReady, rpctypes.ErrTooManyLearners,
+	rpctypes.ErrNoLeader,
 }
 
 // unless returns the error in etcd's words, unless it is one of those.
@@ -69,10 +77,12 @@ func unless(err error, those ...error) error {
 		return nil
 	}
 	said := rpctypes.Error(err)
-	for _, one := range those {
-		if errors.Is(said, one) {
-			return nil
-		}
+	is := func(one error) bool { return errors.Is(said, one) }
+	switch {
+	case slices.ContainsFunc(those, is):
+		return nil
+	case slices.ContainsFunc(refusals, is):
+		return &lifecycle.Postponed{Because: "etcd says: " + rpctypes.ErrorDesc(err)}
 	}
 	return said
 }
