@@ -15,3 +15,11 @@ type Adviser[T Custom] interface {
 	// in all, as API servers may cut the rest: the state, the reason, the next step.
 	Advise(old, want T) []string
 }
+
+// Forecaster is what a [Planner] may be besides: someone who can say in a few words
+// what the application still does in a world, for the preview of a step.
+type Forecaster[W any] interface {
+	// Meanwhile says what is left and what could still fail, e.g. "2 of 3 voters
+	// serve, none may fail". As all of a planner it is pure.
+	Meanwhile(during W) string
+}

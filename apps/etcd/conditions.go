@@ -48,6 +48,8 @@ func either(is bool, yes, no string) string {
 // that too much data is gone.
 const dataLost = "QuorumLost"
 
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
 func loss(d lifecycle.Decision) lifecycle.Condition {
 	if d.Reason == dataLost {
 		return lifecycle.Condition{Type: dataLost, Status: metav1.ConditionTrue, Reason: "DataLost", Message: d.Message}
@@ -58,15 +60,35 @@ func loss(d lifecycle.Decision) lifecycle.Condition {
 	}
 }
 
+// Meanwhile implements lifecycle.Forecaster.
+func (Planner) Meanwhile(during World) string {
+	return fmt.Sprintf("%d of %d voters serve, %s", during.count(during.servingVoter), during.count(voter), mayFail(during.spare()))
+}
+
+// spare is how many voters may fail.
+func (w World) spare() int {
+	if !w.Listed {
+		return 0
+	}
+	return max(0, w.count(w.servingVoter)-w.quorum())
+}
+
+func mayFail(spare int) string {
+	switch spare {
+	case 0:
+		return "none may fail"
+	case 1:
+		return "1 member may fail"
+	}
+	return fmt.Sprintf("%d members may fail", spare)
+}
+
 // tolerance tells how many members may fail, and that an even size adds none.
 func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
-	spare := 0
-	if seen.Listed {
-		spare = max(0, seen.count(seen.servingVoter)-seen.quorum())
-	}
+	spare := seen.spare()
 	c := lifecycle.Condition{
 		Type: "FaultTolerant", Status: lifecycle.Truth(spare > 0), Reason: "MembersToSpare",
-		Message: fmt.Sprintf("%d members may fail without an interruption.", spare),
+		Message: capital(mayFail(spare)) + " without an interruption.",
 	}
 	if size := want.Spec.Size; size%2 == 0 {
 		c.Reason = "EvenSize"

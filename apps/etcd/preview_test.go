@@ -1,0 +1,105 @@
+package etcd_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
+	p, _ := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates()}.Unroll(want, seen, noon)
+	return p
+}
+
+// lines is a plan in short; what is awaited is in brackets.
+func lines(p preview.Plan) string {
+	var all []string
+	for _, s := range p.Steps {
+		line := s.String()
+		if s.Meanwhile != "" {
+			line += ": " + s.Meanwhile
+		}
+		if s.Awaited {
+			line = "(" + line + ")"
+		}
+		all = append(all, line)
+	}
+	return strings.Join(append(all, string(p.Outcome)+" "+p.Reason), "\n")
+}
+
+func TestPreview(t *testing.T) {
+	older := serving(3)
+	for _, m := range older.Members {
+		older = older.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" })
+	}
+	sickly := serving(3).with("e-2", down(0))
+	cases := map[string]struct {
+		reason string
+		want   *etcdv1.EtcdCluster
+		seen   etcd.World
+		plan   string
+	}{
+		"Nothing": {"a settled cluster has no plan", wanted(3), serving(3).World, "Settled AsDeclared"},
+		"Create": {"a new cluster starts all members at once", &etcdv1.EtcdCluster{Spec: etcdv1.EtcdClusterSpec{Size: 1}}, etcd.World{},
+			"StartMember -0\n(Formed)\nSettled AsDeclared"},
+		"Grow": {"one learner after the other", resized(5), serving(3).World, strings.Join([]string{
+			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3",
+			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "Settled AsDeclared",
+		}, "\n")},
+		"Shrink": {"the newest goes", resized(2), serving(3).World, strings.Join([]string{
+			"RemoveMember e-2: 2 of 2 voters serve, none may fail", "Dismiss e-2: 2 of 2 voters serve, none may fail", "Settled AsDeclared",
+		}, "\n")},
+		"Upgrade": {"followers first, the leader moved away before its turn", wanted(3), older.World, strings.Join([]string{
+			"Restart e-1: 2 of 3 voters serve, none may fail", "(Serving e-1)",
+			"Restart e-2: 2 of 3 voters serve, none may fail", "(Serving e-2)",
+			"MoveLeader e-1: 3 of 3 voters serve, 1 member may fail",
+			"Restart e-0: 2 of 3 voters serve, none may fail", "(Serving e-0)", "Settled AsDeclared",
+		}, "\n")},
+		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nSettled AsDeclared"},
+		"Lost":   {"nothing is planned for a cluster whose data is gone", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
+		"Delete": {"a deletion says what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "Dismiss e-0: 0 of 1 voters serve, none may fail\nSettled Dismissed"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.plan, lines(plan(c.want, c.seen))); diff != "" {
+				t.Errorf("%s: %s", c.reason, diff)
+			}
+		})
+	}
+}
+
+// hasty removes a member that is needed.
+type hasty struct{ etcd.Planner }
+
+func (hasty) Next(*etcdv1.EtcdCluster, etcd.World, time.Time) lifecycle.Decision {
+	return lifecycle.Proceed(lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0", Class: lifecycle.Disruptive, Reason: "Whim"})
+}
+
+func TestPreviewSaysWhichGateHolds(t *testing.T) {
+	// A step that only a bad rule book would take: the engine's gates judge a plan too.
+	reckless := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: hasty{}, Gates: etcd.Gates()}
+	p, _ := reckless.Unroll(wanted(3), serving(3).with("e-2", down(0)).World, noon)
+	if len(p.Steps) != 1 || len(p.Steps[0].Held) != 1 || p.Steps[0].Held[0].Gate != "KeepsQuorum" || p.Outcome != lifecycle.Waiting {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// Every world that etcd can be in has a plan that ends.
+func TestPreviewEnds(t *testing.T) {
+	smallWorlds(3, func(code string) {
+		for size := int32(1); size <= 3; size++ {
+			seen := world(code)
+			want := told(wanted(size), seen)
+			if p := plan(want, seen.World); p.Reason == "Endless" || p.Outcome == lifecycle.Proceeding {
+				t.Errorf("%s to %d: %s", code, size, lines(p))
+			}
+		}
+	})
+}

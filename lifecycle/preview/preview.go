@@ -1,0 +1,110 @@
+// Package preview says what an operator is about to do before anything happens: Next
+// unrolled over Effect, with what the gates say of every step.
+package preview
+
+import (
+	"reflect"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Limit is how many steps a plan has at most. What needs more does not converge.
+const Limit = 500
+
+// Plan is the future of one object as far as its rules and its world tell.
+type Plan struct {
+	// Steps are in the order in which they will be taken.
+	Steps []Step `json:"steps"`
+	// Outcome is how it ends: Settled if everything is as declared then. Wait means
+	// that a gate holds the last step, Blocked that somebody else has to act.
+	Outcome lifecycle.Outcome `json:"outcome"`
+	// Reason and Message are those of the decision at the end.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Step is one step of a plan, or something that is waited for.
+type Step struct {
+	lifecycle.Step
+	// Awaited says that nothing is done: the world is on its way.
+	Awaited bool `json:"awaited,omitempty"`
+	// Meanwhile says in the application's words what is left during the step.
+	Meanwhile string `json:"meanwhile,omitempty"`
+	// Held are the gates that would hold it.
+	Held []lifecycle.Refusal `json:"held,omitempty"`
+}
+
+// Settles reports whether the plan ends with everything as declared.
+func (p Plan) Settles() bool { return p.Outcome == lifecycle.Done }
+
+// Actions are the steps that do something.
+func (p Plan) Actions() []Step {
+	var all []Step
+	for _, s := range p.Steps {
+		if !s.Awaited {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// Subject is what a plan is about: an application's judgement and promises.
+type Subject[T lifecycle.Custom, W any] struct {
+	Planner lifecycle.Planner[T, W]
+	Gates   []lifecycle.Gate[W]
+}
+
+// Unroll returns the plan for the object in the world, and the world at its end. It
+// is pure, and changes neither.
+func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, W) {
+	want = want.DeepCopyObject().(T)
+	var p Plan
+	for len(p.Steps) < Limit {
+		d := s.Planner.Next(want, seen, now)
+		before := want.DeepCopyObject()
+		s.Planner.Status(want, seen)
+		if d.Outcome == lifecycle.Retrying && !reflect.DeepEqual(before, want) {
+			continue // it waited for the status that has been written
+		}
+		if d.Outcome != lifecycle.Proceeding && d.Outcome != lifecycle.Waiting {
+			return p.end(d), seen
+		}
+		next, after := s.step(seen, d)
+		p.Steps = append(p.Steps, next)
+		if len(next.Held) > 0 {
+			return p.end(lifecycle.Held(next.Step, next.Held[0])), seen
+		}
+		if reflect.DeepEqual(after, seen) && reflect.DeepEqual(before, want) {
+			return p.end(stuck(d)), seen
+		}
+		seen = after
+	}
+	return p.end(endless), seen
+}
+
+// step is the decision as a part of the plan, and the world after it.
+func (s Subject[T, W]) step(seen W, d lifecycle.Decision) (Step, W) {
+	during, after := s.Planner.Effect(seen, d.Step)
+	next := Step{Step: d.Step, Awaited: d.Outcome == lifecycle.Waiting}
+	if !next.Awaited {
+		next.Held = lifecycle.Judge(s.Gates, seen, during, d.Step)
+	}
+	if teller, ok := s.Planner.(lifecycle.Forecaster[W]); ok && d.Step.Class.Disturbs() {
+		next.Meanwhile = teller.Meanwhile(during)
+	}
+	return next, after
+}
+
+func (p Plan) end(d lifecycle.Decision) Plan {
+	p.Outcome, p.Reason, p.Message = d.Outcome, d.Reason, d.Message
+	return p
+}
+
+// stuck is how a plan ends whose last step changes nothing: nobody can tell from here
+// what comes after it.
+func stuck(d lifecycle.Decision) lifecycle.Decision {
+	return lifecycle.Decision{Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
+}
+
+var endless = lifecycle.Block("Endless", "The plan does not come to an end. This is a bug of the operator's rules; please report it.")
