@@ -9,9 +9,11 @@ import (
 
 const (
 	// heartbeat is how often etcd is asked, because it cannot be watched; soon is how
-	// often at the beginning of a wait for it.
+	// often at the beginning of a wait for it, and resting how often while all is
+	// well: that a member ceases to serve, the kubelet's probe tells at once.
 	heartbeat = 10 * time.Second
 	soon      = 200 * time.Millisecond
+	resting   = 30 * time.Second
 	// schedulingGrace is how long a pod may look for a node before it counts as
 	// hindered: an autoscaler needs a while to bring one.
 	schedulingGrace = 30 * time.Second
@@ -55,7 +57,10 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 // pace is when to ask etcd again. A wait is looked at the more often the younger it
 // is: most end within a second.
 func pace(d lifecycle.Decision, now time.Time) time.Duration {
-	if d.Outcome != lifecycle.Waiting || d.Since.IsZero() {
+	switch {
+	case d.Outcome == lifecycle.Done:
+		return resting
+	case d.Outcome != lifecycle.Waiting || d.Since.IsZero():
 		return heartbeat
 	}
 	return min(max(now.Sub(d.Since)/10, soon), heartbeat)

@@ -14,7 +14,7 @@ import (
 )
 
 func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
-	p, _ := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates()}.Unroll(want, seen, noon)
+	p, _, _ := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates()}.Unroll(want, seen, noon)
 	return p
 }
 
@@ -85,7 +85,7 @@ func (hasty) Next(*etcdv1.EtcdCluster, etcd.World, time.Time) lifecycle.Decision
 func TestPreviewSaysWhichGateHolds(t *testing.T) {
 	// A step that only a bad rule book would take: the engine's gates judge a plan too.
 	reckless := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: hasty{}, Gates: etcd.Gates()}
-	p, _ := reckless.Unroll(wanted(3), serving(3).with("e-2", down(0)).World, noon)
+	p, _, _ := reckless.Unroll(wanted(3), serving(3).with("e-2", down(0)).World, noon)
 	if len(p.Steps) != 1 || len(p.Steps[0].Held) != 1 || p.Steps[0].Held[0].Gate != "KeepsQuorum" || p.Outcome != lifecycle.Waiting {
 		t.Errorf("got %+v", p)
 	}

@@ -55,9 +55,9 @@ type Subject[T lifecycle.Custom, W any] struct {
 	Gates   []lifecycle.Gate[W]
 }
 
-// Unroll returns the plan for the object in the world, and the world at its end. It
-// is pure, and changes neither.
-func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, W) {
+// Unroll returns the plan for the object in the world, and both as they are at its
+// end. It is pure, and changes neither.
+func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 	want = want.DeepCopyObject().(T)
 	var p Plan
 	for len(p.Steps) < Limit {
@@ -68,19 +68,19 @@ func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, W) {
 			continue // it waited for the status that has been written
 		}
 		if d.Outcome != lifecycle.Proceeding && d.Outcome != lifecycle.Waiting {
-			return p.end(d), seen
+			return p.end(d), want, seen
 		}
 		next, after := s.step(seen, d)
 		p.Steps = append(p.Steps, next)
 		if len(next.Held) > 0 {
-			return p.end(lifecycle.Held(next.Step, next.Held[0])), seen
+			return p.end(lifecycle.Held(next.Step, next.Held[0])), want, seen
 		}
 		if reflect.DeepEqual(after, seen) && reflect.DeepEqual(before, want) {
-			return p.end(stuck(d)), seen
+			return p.end(stuck(d)), want, seen
 		}
 		seen = after
 	}
-	return p.end(endless), seen
+	return p.end(endless), want, seen
 }
 
 // step is the decision as a part of the plan, and the world after it.

@@ -1,0 +1,68 @@
+package preview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Brief is the plan in one sentence of at most 256 characters, as long as an admission
+// warning may be; empty if nothing will be done.
+func (p Plan) Brief() string {
+	actions := p.Actions()
+	if len(actions) == 0 && (p.Settles() || p.Outcome == lifecycle.Waiting) {
+		return ""
+	}
+	const limit = 256
+	said := p.opening(actions)
+	ending := p.ending(actions)
+	if room := limit - len(said); len(ending) > room {
+		ending = ending[:max(0, room-3)] + "…"
+	}
+	return said + ending
+}
+
+// opening names as many steps as fit in half of the sentence.
+func (p Plan) opening(actions []Step) string {
+	if len(actions) == 0 {
+		return "Governor will do nothing"
+	}
+	said := fmt.Sprintf("Governor will take %s: %s", count(len(actions), "step"), actions[0])
+	for i, s := range actions[1:] {
+		if len(said) > 110 {
+			return said + fmt.Sprintf(" and %d more", len(actions)-i-1)
+		}
+		said += ", " + s.String()
+	}
+	return said
+}
+
+// ending says how much of it can hurt, and where it ends if not well.
+func (p Plan) ending(actions []Step) string {
+	harm := map[lifecycle.Class]int{}
+	for _, s := range actions {
+		harm[s.Class]++
+	}
+	var notes []string
+	for _, class := range []lifecycle.Class{lifecycle.Irreversible, lifecycle.Destructive, lifecycle.Disruptive} {
+		if n := harm[class]; n > 0 {
+			notes = append(notes, fmt.Sprintf("%d %s", n, strings.ToLower(string(class))))
+		}
+	}
+	said := ""
+	if len(notes) > 0 {
+		said = " (" + strings.Join(notes, ", ") + ")"
+	}
+	if !p.Settles() {
+		return said + "; then it stops: " + p.Message
+	}
+	return said + "."
+}
+
+func count(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
