@@ -54,12 +54,12 @@ type advisory[T lifecycle.Custom, W any] struct {
 	app        App[T, W]
 	namespaces []string
 	decoder    admission.Decoder
-	// voices speak one after the other. A preview of the steps will be another.
-	voices []func(old, want T) []string
+	// voices speak one after the other.
+	voices []func(ctx context.Context, old, want T) []string
 }
 
 // advise serves the application's advice, if the operator has a webhook.
-func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
+func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *foresight[T, W]) error {
 	if op.advice == nil {
 		return nil
 	}
@@ -67,14 +67,16 @@ func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
 	if err != nil {
 		return fmt.Errorf("cannot advise on %s: %w", app.Name, err)
 	}
-	op.advice.kinds.Store(gvk, newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme()))
+	a := newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme())
+	a.voices = append(a.voices, ahead.warn)
+	op.advice.kinds.Store(gvk, a)
 	return nil
 }
 
 func newAdvisory[T lifecycle.Custom, W any](app App[T, W], namespaces []string, scheme *runtime.Scheme) *advisory[T, W] {
 	a := &advisory[T, W]{app: app, namespaces: namespaces, decoder: admission.NewDecoder(scheme)}
 	if adviser, ok := app.Planner.(lifecycle.Adviser[T]); ok {
-		a.voices = append(a.voices, adviser.Advise)
+		a.voices = append(a.voices, func(_ context.Context, old, want T) []string { return adviser.Advise(old, want) })
 	}
 	return a
 }
@@ -88,14 +90,14 @@ func (a *advisory[T, W]) Handle(ctx context.Context, req admission.Request) (ans
 			answer = admission.Allowed("")
 		}
 	}()
-	warnings, err := a.warnings(req)
+	warnings, err := a.warnings(ctx, req)
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "no advice about an object that cannot be read")
 	}
 	return admission.Allowed("").WithWarnings(warnings...)
 }
 
-func (a *advisory[T, W]) warnings(req admission.Request) ([]string, error) {
+func (a *advisory[T, W]) warnings(ctx context.Context, req admission.Request) ([]string, error) {
 	if !a.concerned(req) {
 		return nil, nil
 	}
@@ -109,7 +111,7 @@ func (a *advisory[T, W]) warnings(req admission.Request) ([]string, error) {
 	}
 	var said []string
 	for _, voice := range a.voices {
-		said = append(said, voice(old, want)...)
+		said = append(said, voice(ctx, old, want)...)
 	}
 	return said, nil
 }

@@ -120,11 +120,11 @@ func Register[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
 	if app.Workers <= 0 {
 		app.Workers = 8
 	}
-	s := &supervisor[T, W]{operator: op, app: app}
+	s := &supervisor[T, W]{operator: op, app: app, ahead: &foresight[T, W]{}}
 	if err := op.mgr.Add(s); err != nil {
 		return fmt.Errorf("cannot register the application %s: %w", app.Name, err)
 	}
-	return advise(op, app)
+	return advise(op, app, s.ahead)
 }
 
 // blank returns a new object of the application's kind.

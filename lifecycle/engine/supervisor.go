@@ -33,6 +33,7 @@ const (
 type supervisor[T lifecycle.Custom, W any] struct {
 	operator *Operator
 	app      App[T, W]
+	ahead    *foresight[T, W]
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby keeps
@@ -109,6 +110,8 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	if err := s.warm(ctx, c); err != nil {
 		return err
 	}
+	s.ahead.engine.Store(e)
+	defer s.ahead.engine.Store(nil)
 	select {
 	case <-ctx.Done():
 		return nil

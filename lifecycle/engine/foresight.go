@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// glance is how long a word at kubectl apply may take; who needs longer says nothing.
+const glance = 80 * time.Millisecond
+
+// errNotRunning says that this replica does not know the application's world yet.
+var errNotRunning = errors.New("the application is not running here yet")
+
+// foresight says what will happen to an object. Every replica has it: each can
+// observe, only the leader acts.
+type foresight[T lifecycle.Custom, W any] struct{ engine atomic.Pointer[engine[T, W]] }
+
+// future is a plan, and object and world at its end.
+type future[T lifecycle.Custom, W any] struct {
+	preview.Plan
+	want T
+	seen W
+}
+
+// of returns the future of want in the world that belongs to now, the object as it is.
+func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], error) {
+	e := f.engine.Load()
+	if e == nil {
+		return future[T, W]{}, errNotRunning
+	}
+	seen, err := e.driver.Observe(ctx, now)
+	if err != nil {
+		return future[T, W]{}, err
+	}
+	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	plan, end, world := subject.Unroll(want, seen, e.now())
+	return future[T, W]{plan, end, world}, nil
+}
+
+// warn is the plan in a sentence, if it can be had at a glance.
+func (f *foresight[T, W]) warn(ctx context.Context, old, want T) []string {
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	now := old
+	if none := *new(T); any(old) == any(none) {
+		now = want // it is being created
+	}
+	next, err := f.of(ctx, now, want)
+	if err != nil || ctx.Err() != nil {
+		return nil
+	}
+	if said := next.Brief(); said != "" {
+		return []string{said}
+	}
+	return nil
+}
