@@ -70,6 +70,14 @@ func ClientSecret(want *etcdv1.EtcdCluster) string {
 	return own(want).Client
 }
 
+// Authorities are the Secrets of those whom members must trust.
+func Authorities(want *etcdv1.EtcdCluster) []string {
+	if managed(want) {
+		return []string{clientAuthority(want), peerAuthority(want)}
+	}
+	return nil
+}
+
 func peerSecret(want *etcdv1.EtcdCluster, member string) string {
 	if managed(want) {
 		return member + "-peer-tls"

@@ -45,8 +45,9 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		tooManyMembers(goal, seen),    // the sick first, then the newest follower
 		ailingMember(goal, seen, now), // nothing that can wait while a member does not serve
 		badCertificates(seen),
+		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority
 		tooFewMembers(goal, seen),
-		outdatedMember(goal, seen), // followers first, the leader moved away and last
+		outdatedMember(goal, seen, goal.outdates), // followers first, the leader moved away and last
 		smallVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
@@ -203,18 +204,15 @@ func tooFewMembers(want goal, seen World) lifecycle.Decision {
 }
 
 // outdatedMember restarts one member with the present spec and the next version.
-func outdatedMember(want goal, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return want.outdates(m) && !m.Leads })
+func outdatedMember(want goal, seen World, is func(Member) bool) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return is(m) && !m.Leads })
 	if !ok {
-		m, ok = seen.find(func(m Member) bool { return want.outdates(m) })
+		m, ok = seen.find(is)
 	}
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	to, reason := want.after(m), "SpecChanged"
-	if m.Version != to.String() {
-		reason = "VersionChanged"
-	}
+	to, reason := want.after(m), want.difference(m)
 	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(moveLeader(m, heir, reason, "%s leads and is to be restarted; %s takes over.", m.Name, heir.Name))
 	}

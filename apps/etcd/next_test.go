@@ -200,9 +200,22 @@ func changes() map[string]page {
 		"Halts":       {"a change that fails stops at its first victim", spec, failed, "Blocked ChangeFailed"},
 		"Grow":        {"a volume grows", bigger, serving(3), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
 		"CannotGrow":  {"or tells why not", bigger, cannot, "Blocked VolumeCannotGrow"},
+		"Authority":   {"a member that does not know a new authority is restarted before another joins", resized(5), trusting("new", "old"), "Proceed Restart e-1 (AuthoritiesChanged)"},
+		"NotKnown":    {"authorities that are not known for a moment restart nobody", wanted(3), trusting("", "old"), "Settled AsDeclared"},
+		"Trusted":     {"nor do the same", wanted(3), trusting("old", "old"), "Settled AsDeclared"},
 		"InMemory":    {"without volumes a member is replaced, not restarted", memory, serving(3), "Proceed AddLearner e-3 (SpecChanged)"},
 		"InMemory2":   {"the old one goes when the new one votes", memory, serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); renewedMemory(m, memory) }), "Proceed RemoveMember e-1 (SpecChanged)"},
 	}
+}
+
+// trusting members were made when the authorities were others.
+func trusting(now, then string) scene {
+	s := serving(3)
+	for _, m := range s.Members {
+		s = s.with(m.Name, func(m *etcd.Member) { m.Set.Revision += "." + then; m.Pod.Revision += "." + then })
+	}
+	s.Trust = now
+	return s
 }
 
 func renewedMemory(m *etcd.Member, want *etcdv1.EtcdCluster) {

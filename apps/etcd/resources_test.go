@@ -91,7 +91,9 @@ func render(t *testing.T, want *etcdv1.EtcdCluster, r rendering) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	step := lifecycle.Step{Name: etcd.StartMember, Target: "e-0", Args: map[string]string{"version": r.version}}
+	step := lifecycle.Step{Name: etcd.StartMember, Target: "e-0", Args: map[string]string{
+		etcd.ArgVersion: r.version, etcd.ArgRevision: etcd.Revision(want),
+	}}
 	set, err := etcd.StatefulSet(want, r.seen, step)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv
 	if err != nil {
 		return nil, err
 	}
-	labels, notes := memberLabels(want, s.Target), annotations(want, v)
+	labels, notes := memberLabels(want, s.Target), annotations(s, v)
 	return &appsv1.StatefulSet{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Target, Labels: labels, Annotations: notes},
 		Spec: appsv1.StatefulSetSpec{
@@ -47,8 +47,8 @@ func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv
 	}, nil
 }
 
-func annotations(want *etcdv1.EtcdCluster, v version) map[string]string {
-	return map[string]string{AnnotationRevision: Revision(want), AnnotationVersion: v.String()}
+func annotations(s lifecycle.Step, v version) map[string]string {
+	return map[string]string{AnnotationRevision: s.Args[ArgRevision], AnnotationVersion: v.String()}
 }
 
 // podLabels include those of the legacy operator: affinity rules that users wrote

@@ -97,6 +97,23 @@ func Revision(want *etcdv1.EtcdCluster) string {
 	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
+// dressing is what a pod is made from: the spec, and the authorities that it trusts,
+// which etcd reads only as it starts.
+func dressing(want *etcdv1.EtcdCluster, seen World) string {
+	if seen.Trust == "" {
+		return Revision(want)
+	}
+	return Revision(want) + "." + seen.Trust
+}
+
+// redressed says that the two differ. Authorities that are not known for the moment
+// are no difference.
+func redressed(a, b string) bool {
+	spec, trust, _ := strings.Cut(a, ".")
+	otherSpec, otherTrust, _ := strings.Cut(b, ".")
+	return spec != otherSpec || trust != "" && otherTrust != "" && trust != otherTrust
+}
+
 // goal is what is wanted, with what follows from it worked out once a turn.
 type goal struct {
 	*etcdv1.EtcdCluster
@@ -111,7 +128,7 @@ type goal struct {
 }
 
 func aim(want *etcdv1.EtcdCluster, seen World) goal {
-	g := goal{EtcdCluster: want, revision: Revision(want), next: heading(want, seen), room: int(want.Spec.Size)}
+	g := goal{EtcdCluster: want, revision: dressing(want, seen), next: heading(want, seen), room: int(want.Spec.Size)}
 	g.joins = joining(want, seen, g.next)
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // nobody knows better than the user
@@ -125,6 +142,11 @@ func aim(want *etcdv1.EtcdCluster, seen World) goal {
 // outdates says that a member of the list has another spec or version than it
 // should.
 func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
+
+// distrusts says that a member runs with other authorities than it should.
+func (g goal) distrusts(m Member) bool {
+	return g.outdates(m) && g.difference(m) == authoritiesChanged
+}
 
 // version is what a member has or had, so that it never starts with one that is
 // older than its data; a member that had none gets that of who joins.
@@ -150,10 +172,24 @@ func (g goal) after(m Member) version {
 // be made anew from the template.
 func (g goal) mismatches(m Member) bool {
 	next := g.after(m).String()
-	differs := func(revision, v string) bool { return revision != g.revision || v != next }
+	differs := func(revision, v string) bool { return redressed(revision, g.revision) || v != next }
 	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) ||
 		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version))
 }
+
+// difference is the reason why an outdated member is restarted.
+func (g goal) difference(m Member) string {
+	spec, _, _ := strings.Cut(g.revision, ".")
+	switch {
+	case m.Version != g.after(m).String():
+		return "VersionChanged"
+	case redressed(spec, m.Set.Revision) || redressed(spec, m.Pod.Revision):
+		return "SpecChanged"
+	}
+	return authoritiesChanged
+}
+
+const authoritiesChanged = "AuthoritiesChanged"
 
 // Volatile says that data lives only as long as its pod.
 func Volatile(want *etcdv1.EtcdCluster) bool {

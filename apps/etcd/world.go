@@ -21,6 +21,9 @@ type World struct {
 	LegacyKeys bool
 	// Certificates is what is wrong with the Secrets for TLS; empty if nothing.
 	Certificates string
+	// Trust is a digest of the authorities that members must trust; empty if it is
+	// not known or nothing is encrypted.
+	Trust string
 	// Members are all that etcd lists and all that Kubernetes has parts of, in the
 	// order of their numbers, strangers last.
 	Members []Member

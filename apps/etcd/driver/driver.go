@@ -62,7 +62,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	r := call(ctx, want, identity(want, said), said)
 	d.askStrangers(ctx, want, keys, r, said)
 	v := view{parts: p, speaker: r.speaker, world: etcd.World{
-		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem,
+		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Members: d.members(want, p, r, said),
 	}}
 	return v, d.storage(ctx, want, p, v.world.Members)

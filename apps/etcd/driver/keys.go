@@ -7,6 +7,8 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,6 +38,8 @@ type keys struct {
 	// legacy API's keys.
 	problem string
 	legacy  bool
+	// trust is a digest of the authorities that members must trust, if known.
+	trust string
 }
 
 // rings remember the keys of each cluster, for parsing them costs more than asking.
@@ -72,31 +76,56 @@ func (r *rings) put(cluster types.UID, now time.Time, as ring) keys {
 }
 
 func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
-	known, now := d.rings.get(want.UID), d.now()
-	if want.Spec.TLS.Mode == etcdv1.Secrets {
-		if now.Sub(known.read) < fresh && known.version == names(want) {
-			return known.keys, nil
-		}
-		k, err := d.ownKeys(ctx, want, now)
-		return d.rings.put(want.UID, now, ring{keys: k, version: names(want)}), err
-	}
-	if !etcd.ClientsEncrypt(want) {
-		return keys{}, nil
-	}
-	secret := &corev1.Secret{}
-	err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: etcd.ClientSecret(want)}, secret)
 	switch {
-	case apierrors.IsNotFound(err):
-		return keys{missing: true}, nil
-	case err != nil:
-		return keys{}, fmt.Errorf("cannot read the certificate for clients: %w", err)
-	case known.version == secret.ResourceVersion && now.Sub(known.read) < time.Hour:
+	case want.Spec.TLS.Mode == etcdv1.Secrets:
+		return d.usersKeys(ctx, want)
+	case etcd.ClientsEncrypt(want):
+		return d.mintedKeys(ctx, want)
+	}
+	return keys{}, nil
+}
+
+func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
+	known, now := d.rings.get(want.UID), d.now()
+	if now.Sub(known.read) < fresh && known.version == names(want) {
 		return known.keys, nil
 	}
-	k := keys{}
-	k.config, err = configure(bundleOf(secret, modern))
-	k.missing, k.digest = err != nil, digest(secret)
-	return d.rings.put(want.UID, now, ring{keys: k, version: secret.ResourceVersion}), nil
+	k, err := d.ownKeys(ctx, want, now)
+	return d.rings.put(want.UID, now, ring{keys: k, version: names(want)}), err
+}
+
+// mintedKeys are in the cache; one that is not there is about to be minted.
+func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
+	var found []*corev1.Secret
+	version := ""
+	for _, name := range append(etcd.Authorities(want), etcd.ClientSecret(want)) {
+		s := &corev1.Secret{}
+		err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, s)
+		if apierrors.IsNotFound(err) {
+			return keys{missing: true}, nil
+		}
+		if err != nil {
+			return keys{}, fmt.Errorf("cannot read the Secret %q: %w", name, err)
+		}
+		found, version = append(found, s), version+" "+s.ResourceVersion
+	}
+	known, now := d.rings.get(want.UID), d.now()
+	if known.version == version && now.Sub(known.read) < time.Hour {
+		return known.keys, nil
+	}
+	mine := found[len(found)-1]
+	config, err := configure(bundleOf(mine, modern))
+	k := keys{config: config, missing: err != nil, digest: digest(mine.Data), trust: trusted(found[:len(found)-1], modern)}
+	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
+}
+
+// trusted is a digest of the authorities in the Secrets.
+func trusted(secrets []*corev1.Secret, keys ...layout) string {
+	bundles := map[string][]byte{}
+	for i, s := range secrets {
+		bundles[fmt.Sprint(i)] = s.Data[keys[min(i, len(keys)-1)].authorities]
+	}
+	return digest(bundles)[:12]
 }
 
 // names of users' own Secrets; another name is read at once.
@@ -108,13 +137,11 @@ func names(want *etcdv1.EtcdCluster) string {
 	return strings.Join(all, ",")
 }
 
-func digest(secrets ...*corev1.Secret) string {
+func digest(data map[string][]byte) string {
 	sum := sha256.New()
-	for _, s := range secrets {
-		for _, key := range sortedKeys(s.Data) {
-			sum.Write([]byte(key))
-			sum.Write(s.Data[key])
-		}
+	for _, key := range slices.Sorted(maps.Keys(data)) {
+		sum.Write([]byte(key))
+		sum.Write(data[key])
 	}
 	return hex.EncodeToString(sum.Sum(nil))
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -44,6 +43,8 @@ func uses(want *etcdv1.EtcdCluster) []use {
 // ownKeys reads and judges users' own Secrets.
 func (d *Driver) ownKeys(ctx context.Context, want *etcdv1.EtcdCluster, now time.Time) (keys, error) {
 	var k keys
+	var members []*corev1.Secret
+	var layouts []layout
 	for i, u := range uses(want) {
 		s := &corev1.Secret{}
 		err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: u.name}, s)
@@ -60,11 +61,16 @@ func (d *Driver) ownKeys(ctx context.Context, want *etcdv1.EtcdCluster, now time
 		}
 		k.legacy = legacy
 		if u.field == "client" {
-			k.digest = digest(s)
+			k.digest = digest(s.Data)
 			if k.config, err = configure(bundleOf(s, chosen(u, legacy))); err != nil {
 				k.missing = true
 			}
+			continue
 		}
+		members, layouts = append(members, s), append(layouts, chosen(u, legacy))
+	}
+	if k.problem == "" {
+		k.trust = trusted(members, layouts...)
 	}
 	return k, nil
 }
@@ -113,5 +119,3 @@ func judge(s *corev1.Secret, u use, legacy, absent bool, now time.Time) string {
 	}
 	return ""
 }
-
-func sortedKeys(data map[string][]byte) []string { return slices.Sorted(maps.Keys(data)) }
