@@ -40,8 +40,7 @@ func (Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Obje
 	if want.Spec.NetworkPolicy.Enabled {
 		all = append(all, networkPolicy(want))
 	}
-	certificates, err := certificateSecrets(want, seen)
-	return append(all, certificates...), err
+	return append(all, certificateSecrets(want, seen)...), nil
 }
 
 // residents are the members of ours that exist, or are about to.

@@ -121,7 +121,8 @@ func New(app string, c client.Client, live client.Reader, tracker *freshness.Tra
 
 // Apply makes the wanted objects exist for the owner, in their order, and prunes
 // what the owner no longer wants. It goes on after an error: the result is what
-// was changed, and all errors joined.
+// was changed, and all errors joined. A wanted object with a resourceVersion is
+// written over that version only.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Change, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
@@ -224,20 +225,20 @@ func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, inv
 	if err != nil {
 		return "", errors.Join(invalid, err)
 	}
+	d.version = "" // it was just written
 	return a.write(ctx, owner, d, client.ForceOwnership)
 }
 
-// never is a version that no object has: etcd's count begins with it, before the
-// first write.
-const never = "1"
+// Never is a resourceVersion that no object has: etcd's count begins with it, before
+// the first write. A wanted object that has it can only be created.
+const Never = "1"
 
 // claim creates what the cache does not show as ours. The cache shows only our own
 // objects, so the name may be taken. A write of a version that no object has can
 // only create: one request, and nobody's object is touched.
 func (a *Applier) claim(ctx context.Context, owner client.Object, d declared) (*Change, error) {
 	unborn := d
-	unborn.content = d.content.DeepCopy()
-	unborn.content.SetResourceVersion(never)
+	unborn.version = Never
 	_, err := a.write(ctx, owner, unborn)
 	if !apierrors.IsConflict(err) {
 		return created(d, err), err
@@ -271,6 +272,9 @@ func created(d declared, err error) *Change {
 // write applies the object and returns its new resourceVersion.
 func (a *Applier) write(ctx context.Context, owner client.Object, d declared, opts ...client.ApplyOption) (string, error) {
 	u := d.content.DeepCopy()
+	if d.version != "" {
+		u.SetResourceVersion(d.version)
+	}
 	err := a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), append(opts, client.FieldOwner(Manager))...)
 	if err != nil {
 		return "", fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)

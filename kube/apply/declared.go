@@ -21,6 +21,7 @@ type declared struct {
 	kind, ownerKind string
 	content         *unstructured.Unstructured
 	digest          [sha256.Size]byte
+	version         string // the only one to write over; empty if any will do
 	sample          client.Object
 }
 
@@ -50,6 +51,8 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 	if err != nil {
 		return declared{}, err
 	}
+	version := obj.GetResourceVersion()
+	obj.SetResourceVersion("")
 	obj.SetNamespace(owner.GetNamespace())
 	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)})
 	content, err := authored(obj)
@@ -61,6 +64,7 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 	raw, err := json.Marshal(u.Object)
 	return declared{
 		kind: gvk.Kind, ownerKind: ownerKind.Kind, content: u, digest: sha256.Sum256(raw), sample: obj,
+		version: version,
 	}, err
 }
 

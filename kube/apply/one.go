@@ -24,7 +24,7 @@ func One(ctx context.Context, c client.Client, live client.Reader, owner client.
 	err = live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.content.SetResourceVersion(never)
+		d.content.SetResourceVersion(Never)
 	case err != nil:
 		return fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
 	default:

@@ -34,8 +34,6 @@ import "time"
 const (
 	// life is how long a certificate is good for; it is renewed after two thirds.
 	life = 90 * 24 * time.Hour
-	// skew is how far the clocks of a cluster may be apart.
-	skew = time.Hour
 	// settle is how long API servers get to see the authority of a certificate
 	// before it is served. It is seconds in practice; waiting longer costs nothing.
 	settle = 10 * time.Minute

@@ -1,24 +1,12 @@
 package certs
 
 import (
-	"crypto/ecdsa"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
 	"testing"
 	"time"
-
-	"k8s.io/client-go/util/keyutil"
 )
-
-func encodeKey(t *testing.T, key *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	pem, err := keyutil.MarshalPrivateKeyToPEM(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem
-}
 
 // handshake lets a caller that trusts the bundle call the server.
 func handshake(serving *Serving, bundle []byte, now time.Time) error {

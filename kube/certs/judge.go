@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/util/cert"
+
+	"github.com/governor-dev/governor/kube/pki"
 )
 
 // Action is what is to be done about the certificate.
@@ -70,7 +72,7 @@ type span struct{ begin, end time.Time }
 func (s span) due() time.Time { return s.begin.Add(s.end.Sub(s.begin) * 2 / 3) }
 
 // settled is when every caller has had the time to see the authority.
-func (s span) settled() time.Time { return s.begin.Add(skew + settle) }
+func (s span) settled() time.Time { return s.begin.Add(pki.Skew + settle) }
 
 // inspect returns when the certificate is good, or its fault.
 func inspect(certificate, key, authorities []byte, names []string, now time.Time) (span, string) {
@@ -178,7 +180,7 @@ func living(authorities []byte, now time.Time) []byte {
 	var kept bytes.Buffer
 	for _, c := range all {
 		if now.Before(c.NotAfter) {
-			kept.Write(encode(c))
+			kept.Write(pki.Encode(c))
 		}
 	}
 	return kept.Bytes()

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"github.com/governor-dev/governor/kube/pki"
 )
 
 var (
@@ -39,15 +41,21 @@ func shortAuthority(t *testing.T) Data {
 	t.Helper()
 	ca := template(noon, "ca", nil)
 	ca.NotAfter = noon.Add(24 * time.Hour)
-	authority, authorityKey, err := issue(ca, nil, nil)
+	authority, err := pki.Issue(ca, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	leaf, key, err := issue(template(noon, names[0], names), authority, authorityKey)
+	leaf, err := pki.Issue(template(noon, names[0], names), authority)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Data{certificateKey: encode(leaf), privateKey: encodeKey(t, key), authoritiesKey: encode(authority)}
+	key, err := leaf.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Data{
+		certificateKey: pki.Encode(leaf.Certificate), privateKey: key, authoritiesKey: pki.Encode(authority.Certificate),
+	}
 }
 
 func TestJudge(t *testing.T) {
@@ -69,7 +77,7 @@ func TestJudge(t *testing.T) {
 		"EmptySecret":       {"or made one by hand", Data{}, names, nil, noon, Replace, "Unreadable"},
 		"Fresh":             {"a good one is left alone", fresh, names, old, noon, Keep, "Good"},
 		"Untouched":         {"whatever the callers trust", fresh, names, nil, noon, Keep, "Good"},
-		"ClockBehind":       {"clocks differ a little", fresh, names, old, noon.Add(-skew), Keep, "Good"},
+		"ClockBehind":       {"clocks differ a little", fresh, names, old, noon.Add(-pki.Skew), Keep, "Good"},
 		"NotYetGood":        {"a clock that was far ahead made it", fresh, names, old, day(-1), Replace, "Expired"},
 		"NotYetDue":         {"two thirds are not over", fresh, names, old, day(59), Keep, "Good"},
 		"NearExpiry":        {"two thirds are over", fresh, names, old, day(61), Prepare, "NearExpiry"},

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -25,9 +26,12 @@ func explain(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
 	var stale *apply.GoingError
 	var postponed *lifecycle.Postponed
+	var recipe *issuer.RecipeError
 	switch {
 	case errors.As(err, &postponed):
 		return lifecycle.RetryIn(0, "Postponed", "Not now: "+postponed.Because+".")
+	case errors.As(err, &recipe):
+		return lifecycle.Block("CannotRender", recipe.Error()+".")
 	case errors.As(err, &foreign):
 		return lifecycle.Block("NameTaken", fmt.Sprintf(
 			"%s. It is left alone. Remove or rename it, or give this object another name.", foreign))

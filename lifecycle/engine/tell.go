@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -111,6 +114,9 @@ func (e *engine[T, W]) log(ctx context.Context, r *report[T, W]) {
 	for _, c := range r.changes {
 		log.Info("provided", "change", c.String())
 	}
+	for _, i := range r.issued {
+		log.Info("certificate", "secret", i.Secret, "what", i.What, "until", i.Until, "reason", i.Reason)
+	}
 	switch fresh := news(r.before, r.decision); {
 	case fresh && r.cause != nil:
 		log.Error(r.cause, r.decision.String())
@@ -132,10 +138,13 @@ func news[T lifecycle.Custom](before T, d lifecycle.Decision) bool {
 func (e *engine[T, W]) announce(r *report[T, W]) {
 	if len(r.changes) > 0 {
 		reason := "Provided"
-		if r.drift {
+		if r.drift && !renewed(r.issued) {
 			reason = "Repaired"
 		}
-		e.event(r, corev1.EventTypeNormal, reason, "Provide", sentence(r))
+		e.event(r, corev1.EventTypeNormal, reason, "Provide", sentence(r.changes))
+	}
+	if len(r.issued) > 0 {
+		e.event(r, corev1.EventTypeNormal, "CertificatesIssued", "Issue", sentence(r.issued))
 	}
 	if r.taken != nil && r.taken.err == nil {
 		e.event(r, corev1.EventTypeNormal, r.taken.step.Reason, r.taken.step.Name, r.taken.step.Message)
@@ -150,10 +159,18 @@ func (e *engine[T, W]) announce(r *report[T, W]) {
 	}
 }
 
-func sentence[T lifecycle.Custom, W any](r *report[T, W]) string {
-	all := make([]string, 0, len(r.changes))
-	for _, c := range r.changes {
-		all = append(all, c.String())
+// renewed reports whether certificates were issued because their time had come, and
+// not because somebody damaged them.
+func renewed(issued []issuer.Issued) bool {
+	return slices.ContainsFunc(issued, func(i issuer.Issued) bool {
+		return i.Reason == issuer.NearEnd || i.Reason == issuer.Settled || i.Reason == issuer.Expired
+	})
+}
+
+func sentence[S fmt.Stringer](facts []S) string {
+	all := make([]string, 0, len(facts))
+	for _, f := range facts {
+		all = append(all, f.String())
 	}
 	return strings.Join(all, "; ") + "."
 }
@@ -204,9 +221,23 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
 		result.RequeueAfter = e.patience.When(r.key)
 	}
+	result.RequeueAfter = e.orDue(r, result.RequeueAfter)
 	if d.Repairs() {
 		priority := urgent
 		result.Priority = &priority
 	}
 	return result
+}
+
+// orDue is the time to the next turn, or to the next look at a certificate if that is
+// sooner, whatever the decision.
+func (e *engine[T, W]) orDue(r *report[T, W], after time.Duration) time.Duration {
+	if r.due.IsZero() {
+		return after
+	}
+	due := max(onward, r.due.Sub(e.now()))
+	if after == 0 {
+		return due
+	}
+	return min(after, due)
 }

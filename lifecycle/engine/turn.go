@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/freshness"
+	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -28,6 +30,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	client   client.Client
 	driver   lifecycle.Driver[T, W]
 	applier  *apply.Applier
+	issuer   *issuer.Issuer
 	tracker  *freshness.Tracker
 	recorder recorder.EventRecorder
 	diary    *diary
@@ -38,10 +41,12 @@ type engine[T lifecycle.Custom, W any] struct {
 
 func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) *engine[T, W] {
 	live := op.mgr.GetAPIReader()
+	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
 		app: app, operator: op, client: c, tracker: t,
 		driver:   app.Driver(t.Client(app.Name, c), live),
-		applier:  apply.New(app.Name, c, live, t, app.Owns),
+		applier:  applier,
+		issuer:   issuer.New(applier, op.options.Now),
 		recorder: op.mgr.GetEventRecorder("governor"),
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
@@ -58,6 +63,8 @@ type report[T lifecycle.Custom, W any] struct {
 	observed bool
 	changes  []apply.Change
 	drift    bool // the changes repair what someone else changed
+	issued   []issuer.Issued
+	due      time.Time // when a certificate is to be looked at again; zero if there is none
 	decision lifecycle.Decision
 	taken    *taken
 	refusals []lifecycle.Refusal
@@ -160,11 +167,29 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 	}
 	observedGeneration, _ := r.obj.Told()
 	r.drift = *observedGeneration == r.obj.GetGeneration()
-	r.changes, err = e.applier.Apply(ctx, r.obj, wanted)
-	if err != nil {
+	if err = e.furnish(ctx, r, wanted); err != nil {
 		r.cause = err
 		r.decision = explain(err)
 	}
+}
+
+// furnish makes the wanted objects exist, with the certificates that they ask for.
+func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []lifecycle.Object) error {
+	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
+	if err != nil {
+		return err
+	}
+	r.due = filled.Due
+	r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
+	r.issued = written(filled.Issued, r.changes)
+	return err
+}
+
+// written are those whose Secret was changed: a refused write has issued nothing.
+func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
+	return slices.DeleteFunc(all, func(i issuer.Issued) bool {
+		return !slices.ContainsFunc(changes, func(c apply.Change) bool { return c.Kind == "Secret" && c.Name == i.Secret })
+	})
 }
 
 func (e *engine[T, W]) decide(_ context.Context, r *report[T, W]) {
@@ -240,5 +265,6 @@ func (e *engine[T, W]) forget(key types.NamespacedName) {
 	e.release(key)
 	e.tracker.Forget(key)
 	e.applier.Forget(key)
+	e.issuer.Forget(key)
 	e.patience.Forget(key)
 }

@@ -1,0 +1,53 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Find returns what there is of the wanted kind and name, to be read only, or nil if
+// the name is free. What the cache does not show is read from the API server: it may
+// have lost its label, or be younger than the cache. A name that the owner cannot
+// have, or not yet, is a [ForeignError] or a [GoingError].
+func (a *Applier) Find(ctx context.Context, owner client.Object, wanted lifecycle.Object) (client.Object, error) {
+	d, err := a.identify(owner, wanted)
+	if err != nil {
+		return nil, err
+	}
+	existing, key := d.blank(), client.ObjectKey{Namespace: owner.GetNamespace(), Name: wanted.GetName()}
+	err = a.client.Get(ctx, key, existing, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		existing = d.blank()
+		err = a.live.Get(ctx, key, existing)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
+	}
+	return existing, mayTake(a.app, owner, d, existing)
+}
+
+// identify is declare for who only looks: without the content.
+func (a *Applier) identify(owner client.Object, wanted lifecycle.Object) (declared, error) {
+	sample, ok := wanted.(client.Object)
+	if !ok {
+		return declared{}, fmt.Errorf("%T is not an object", wanted)
+	}
+	gvk, err := apiutil.GVKForObject(sample, a.client.Scheme())
+	if err != nil {
+		return declared{}, err
+	}
+	ownerKind, err := apiutil.GVKForObject(owner, a.client.Scheme())
+	name := &unstructured.Unstructured{Object: map[string]any{}}
+	name.SetName(wanted.GetName())
+	return declared{kind: gvk.Kind, ownerKind: ownerKind.Kind, content: name, sample: sample}, err
+}

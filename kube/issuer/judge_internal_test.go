@@ -1,0 +1,160 @@
+package issuer
+
+import (
+	"bytes"
+	"crypto/x509"
+	"maps"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+const (
+	crt   = lifecycle.KeyCertificate
+	key   = lifecycle.KeyPrivate
+	trust = lifecycle.KeyAuthorities
+)
+
+func TestJudge(t *testing.T) {
+	fresh, other := world{}.after(t, noon), world{}.after(t, noon)
+	preparing := fresh.after(t, after(7, 0))
+	lateLeaf := func(c *x509.Certificate) { c.NotBefore, c.NotAfter = after(6, 300), after(7, 300) }
+	garbage := []byte("x")
+	cases := map[string]struct {
+		reason string
+		world  world
+		now    time.Time
+		want   map[string]string
+	}{
+		"Nothing":         {"everything is made at once", world{}, noon, map[string]string{"ca": Missing, "a": Missing, "b": Missing}},
+		"Fresh":           {"what is good is left alone", fresh, noon, nil},
+		"ClockBehind":     {"a clock that went wrong destroys nothing", fresh, after(-20, 0), nil},
+		"LeafGone":        {"only that one is made", fresh.without("a"), noon, map[string]string{"a": Missing}},
+		"LeafEmpty":       {"as if it were gone", fresh.with("a", crt, nil).with("a", key, nil), noon, map[string]string{"a": Missing}},
+		"GarbageCert":     {"a person's edit is repaired", fresh.with("a", crt, garbage), noon, map[string]string{"a": Unreadable}},
+		"GarbageKey":      {"nobody can use it", fresh.with("a", key, garbage), noon, map[string]string{"a": Unreadable}},
+		"ForeignKey":      {"it does not belong to the certificate", fresh.with("a", key, fresh["b"][key]), noon, map[string]string{"a": Unreadable}},
+		"OtherMember":     {"it is for another name", fresh.with("a", crt, fresh["b"][crt]).with("a", key, fresh["b"][key]), noon, map[string]string{"a": WrongNames}},
+		"MoreNames":       {"it must not be good for more", fresh.signed(t, "a", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "b.svc") }), noon, map[string]string{"a": WrongNames}},
+		"OtherAddress":    {"addresses are names", fresh.signed(t, "a", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv6loopback} }), noon, map[string]string{"a": WrongNames}},
+		"FewerUsages":     {"it would be refused as a client", fresh.signed(t, "a", func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }), noon, map[string]string{"a": WrongUsages}},
+		"LeafThatSigns":   {"a member must not make members", fresh.signed(t, "a", func(c *x509.Certificate) { c.IsCA = true }), noon, map[string]string{"a": WrongUsages}},
+		"SameNames":       {"their order means nothing", fresh.signed(t, "a", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, c.DNSNames...) }), noon, nil},
+		"ForeignLeaf":     {"the authority did not sign it", with(fresh, "a", other["a"]), noon, map[string]string{"a": Untrusted}},
+		"GarbageTrust":    {"the certificate is still good", fresh.with("a", trust, garbage), noon, nil},
+		"NotYetDue":       {"two thirds are not over", fresh, after(0, 242), nil},
+		"NearEnd":         {"two thirds are over", fresh, after(0, 244), map[string]string{"a": NearEnd, "b": NearEnd}},
+		"Expired":         {"nobody accepts it", fresh, after(0, 366), map[string]string{"a": Expired, "b": Expired}},
+		"AuthorityGone":   {"what it signed stays in use", fresh.without("ca"), noon, map[string]string{"ca": Missing}},
+		"AuthorityKey":    {"it cannot sign any more", fresh.with("ca", key, garbage), noon, map[string]string{"ca": Unreadable}},
+		"AuthorityLeaf":   {"a member's certificate cannot sign", fresh.with("ca", crt, fresh["a"][crt]).with("ca", key, fresh["a"][key]), noon, map[string]string{"ca": NotAnAuthority}},
+		"AuthorityOther":  {"its trust is its own: what it did not sign is made anew", with(fresh, "ca", other["ca"]), noon, map[string]string{"a": Untrusted, "b": Untrusted}},
+		"AuthorityTrust":  {"a bundle that lost everything is restored", fresh.with("ca", trust, garbage), noon, nil},
+		"LostAndDue":      {"a new authority waits until it is trusted", fresh.without("ca"), after(0, 244), map[string]string{"ca": Missing}},
+		"LostAndMissing":  {"what nobody has can be signed at once", fresh.without("ca").without("a"), noon, map[string]string{"ca": Missing, "a": Missing}},
+		"AuthorityNear":   {"the next is prepared early", fresh.signed(t, "a", lateLeaf).signed(t, "b", lateLeaf), after(7, 0), map[string]string{"ca": NearEnd}},
+		"Settling":        {"the present one signs meanwhile", preparing.without("a"), after(7, 29), map[string]string{"a": Missing}},
+		"Settled":         {"then the next takes over", preparing, after(7, 31), map[string]string{"ca": Settled}},
+		"NotCarried":      {"not before everybody trusts it", preparing.with("b", trust, fresh["b"][trust]), after(7, 31), nil},
+		"LostWhileNext":   {"the next is there already", preparing.with("ca", key, garbage), after(7, 1), map[string]string{"ca": Unreadable}},
+		"NextDamaged":     {"another is prepared", preparing.with("ca", keyNextPrivate, garbage), after(7, 1), map[string]string{"ca": NearEnd}},
+		"AuthorityEnded":  {"an operator that slept for years begins anew", fresh, after(11, 0), map[string]string{"ca": Expired, "a": Expired, "b": Expired}},
+		"EverythingGone2": {"empty Secrets hold nothing", world{"ca": {}, "a": {}, "b": {}}, noon, map[string]string{"ca": Missing, "a": Missing, "b": Missing}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			made, _ := c.world.turn(t, c.now)
+			got := map[string]string{}
+			for _, i := range made.Issued {
+				got[i.Secret] = i.Reason
+			}
+			if c.want == nil {
+				c.want = map[string]string{}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("%s: %s", c.reason, diff)
+			}
+			comesToRest(t, made.Data, c.now)
+		})
+	}
+}
+
+func with(w world, secret string, data map[string][]byte) world {
+	changed := maps.Clone(w)
+	changed[secret] = data
+	return changed
+}
+
+// comesToRest checks that after a turn there is nothing left to do, and that the
+// time of the next look lies ahead. One more turn may follow a new bundle.
+func comesToRest(t *testing.T, w world, now time.Time) {
+	t.Helper()
+	w = w.after(t, now)
+	made, due := w.turn(t, now)
+	if diff := cmp.Diff(w, world(made.Data)); diff != "" || len(made.Issued) > 0 {
+		t.Errorf("a world that was repaired is repaired again: %v: %s", made.Issued, diff)
+	}
+	if !due.After(now) {
+		t.Errorf("it is to be looked at again at %v, now is %v", due, now)
+	}
+}
+
+func TestWhatIsMade(t *testing.T) {
+	w := world{}.after(t, noon)
+	ca, a := w.certificate(t, "ca", crt), w.certificate(t, "a", crt)
+	switch {
+	case !bytes.Equal(w["ca"][crt], w["ca"][trust]) || !bytes.Equal(w["ca"][crt], w["a"][trust]):
+		t.Error("the authority is in all of them")
+	case !ca.IsCA || ca.KeyUsage != x509.KeyUsageCertSign|x509.KeyUsageCRLSign || !ca.MaxPathLenZero:
+		t.Error("the authority signs leaves, and those sign nothing")
+	case a.IsCA || a.KeyUsage != x509.KeyUsageDigitalSignature || len(a.ExtKeyUsage) != 2:
+		t.Error("a leaf is what its recipe says")
+	case !bytes.Equal(a.AuthorityKeyId, ca.SubjectKeyId) || len(a.SubjectKeyId) == 0 || len(ca.SubjectKeyId) == 0:
+		t.Error("they are found by their key, for authorities that follow each other have one name")
+	case !a.NotBefore.Equal(noon.Add(-time.Hour)) || !a.NotAfter.Equal(after(1, 0)):
+		t.Errorf("it is good from %v to %v", a.NotBefore, a.NotAfter)
+	case a.SerialNumber.Cmp(w.certificate(t, "b", crt).SerialNumber) == 0 || a.SerialNumber.BitLen() < 64:
+		t.Error("serial numbers are random")
+	}
+}
+
+func TestDueIsTheEarliest(t *testing.T) {
+	w := world{}.after(t, noon)
+	_, due := w.turn(t, noon)
+	begin := noon.Add(-time.Hour)
+	if want := begin.Add(after(1, 0).Sub(begin) * 2 / 3); !due.Equal(want) {
+		t.Errorf("due at %v, want two thirds of a leaf: %v", due, want)
+	}
+	w = w.with("b", crt, nil).with("b", key, nil).after(t, after(0, 100))
+	if _, again := w.turn(t, after(0, 100)); !again.Equal(due) {
+		t.Errorf("due at %v, want that of the older leaf: %v", again, due)
+	}
+}
+
+func TestALeafDoesNotOutliveItsAuthority(t *testing.T) {
+	w := world{}.after(t, noon).without("a")
+	late := after(9, 200)
+	ca := w.certificate(t, "ca", crt)
+	w = w.after(t, late)
+	if a := w.certificate(t, "a", crt); !a.NotAfter.Equal(ca.NotAfter) {
+		t.Errorf("the leaf ends at %v, its authority at %v", a.NotAfter, ca.NotAfter)
+	}
+}
+
+// Nobody may bring an authority along by editing one leaf.
+func TestAForeignAuthorityIsNotBelieved(t *testing.T) {
+	w, other := world{}.after(t, noon), world{}.after(t, noon)
+	stranger := other.certificate(t, "ca", crt)
+	edited := w.with("a", trust, append(bytes.Clone(w["a"][trust]), other["ca"][crt]...))
+	if contains(parse(edited.after(t, noon)["b"][trust]), stranger) {
+		t.Error("an intact authority alone says whom to trust")
+	}
+	replaced := w.with("a", trust, other["ca"][crt]).without("ca")
+	if contains(parse(replaced.after(t, noon)["b"][trust]), stranger) {
+		t.Error("a ca.crt that does not explain its own certificate says nothing")
+	}
+}

@@ -1,0 +1,160 @@
+package issuer
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"maps"
+	"net"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/governor-dev/governor/kube/pki"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func after(years, days int) time.Time { return noon.AddDate(years, 0, days) }
+
+// recipes are an authority and two members that call each other.
+func recipes() map[string]lifecycle.Certificate {
+	member := func(name string) lifecycle.Certificate {
+		return lifecycle.Certificate{
+			Authority: "ca", CommonName: name, DNSNames: []string{name + ".svc"}, IPAddresses: []string{"127.0.0.1"},
+			Server: true, Client: true,
+		}
+	}
+	return map[string]lifecycle.Certificate{"ca": {CommonName: "ring"}, "a": member("a"), "b": member("b")}
+}
+
+// world is what the Secrets hold.
+type world map[string]map[string][]byte
+
+func (w world) orders(all map[string]lifecycle.Certificate) []Order {
+	var orders []Order
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		orders = append(orders, Order{Name: name, Recipe: all[name], Data: w[name]})
+	}
+	return orders
+}
+
+// turn judges and makes; nothing is written.
+func (w world) turn(t *testing.T, now time.Time) (Made, time.Time) {
+	t.Helper()
+	plan := Judge(w.orders(recipes()), now)
+	made, err := plan.Make(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, plan.Due
+}
+
+// after is the world once everything of a turn is written.
+func (w world) after(t *testing.T, now time.Time) world {
+	t.Helper()
+	made, _ := w.turn(t, now)
+	return made.Data
+}
+
+// with is the world with another value in one Secret; nil removes the key.
+func (w world) with(secret, key string, value []byte) world {
+	changed := maps.Clone(w)
+	changed[secret] = maps.Clone(w[secret])
+	changed[secret][key] = value
+	if value == nil {
+		delete(changed[secret], key)
+	}
+	return changed
+}
+
+func (w world) without(secret string) world {
+	changed := maps.Clone(w)
+	delete(changed, secret)
+	return changed
+}
+
+func (w world) certificate(t *testing.T, secret, key string) *x509.Certificate {
+	t.Helper()
+	all := parse(w[secret][key])
+	if len(all) == 0 {
+		t.Fatalf("%s has no %s", secret, key)
+	}
+	return all[0]
+}
+
+// signed is the world with a certificate for the Secret that its authority signed,
+// like the template of the recipe, but edited.
+func (w world) signed(t *testing.T, secret string, edit func(*x509.Certificate)) world {
+	t.Helper()
+	authority, err := pki.Parse(w["ca"][lifecycle.KeyCertificate], w["ca"][lifecycle.KeyPrivate])
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := leafTemplate(recipes()[secret], authority.Certificate.NotAfter, noon)
+	edit(template)
+	pair, err := pki.Issue(template, authority)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := pair.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w.with(secret, lifecycle.KeyCertificate, pki.Encode(pair.Certificate)).with(secret, lifecycle.KeyPrivate, key)
+}
+
+// call lets one member call another, each with what its Secret holds. It takes a
+// real connection: in a pipe, two who refuse each other at once wait for ever.
+func (w world) call(client, server string, now time.Time) error {
+	serves, err := w.config(server, now)
+	if err != nil {
+		return err
+	}
+	calls, err := w.config(client, now)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }()
+	answered := make(chan error, 1)
+	go func() {
+		there, err := listener.Accept()
+		if err == nil {
+			err = tls.Server(there, serves).Handshake()
+			_ = there.Close()
+		}
+		answered <- err
+	}()
+	calls.ServerName = server + ".svc"
+	here, err := tls.Dial("tcp", listener.Addr().String(), calls)
+	if err != nil {
+		return err
+	}
+	return errors.Join(<-answered, here.Close())
+}
+
+func (w world) config(member string, now time.Time) (*tls.Config, error) {
+	pair, err := tls.X509KeyPair(w[member][lifecycle.KeyCertificate], w[member][lifecycle.KeyPrivate])
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(w[member][lifecycle.KeyAuthorities])
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair}, RootCAs: pool, ClientCAs: pool, MinVersion: tls.VersionTLS12,
+		MaxVersion: tls.VersionTLS12, // in which a client learns at once that it was refused
+		ClientAuth: tls.RequireAndVerifyClientCert, Time: func() time.Time { return now },
+	}, err
+}
+
+// everyoneCalls fails the test if one member does not trust another.
+func (w world) everyoneCalls(t *testing.T, now time.Time) {
+	t.Helper()
+	for _, pair := range [][2]string{{"a", "b"}, {"b", "a"}} {
+		if err := w.call(pair[0], pair[1], now); err != nil {
+			t.Fatalf("%v: %s calls %s: %v", now, pair[0], pair[1], err)
+		}
+	}
+}
