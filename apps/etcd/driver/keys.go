@@ -96,27 +96,44 @@ func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys,
 
 // mintedKeys are in the cache; one that is not there is about to be minted.
 func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
-	var found []*corev1.Secret
-	version := ""
-	for _, name := range append(etcd.Authorities(want), etcd.ClientSecret(want)) {
-		s := &corev1.Secret{}
-		err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, s)
-		if apierrors.IsNotFound(err) {
-			return keys{missing: true}, nil
-		}
+	mine, err := d.minted(ctx, want, etcd.ClientSecret(want))
+	if err != nil || mine == nil {
+		return keys{missing: true}, err
+	}
+	version := mine.ResourceVersion
+	var authorities []*corev1.Secret
+	for _, name := range etcd.Authorities(want) {
+		s, err := d.minted(ctx, want, name)
 		if err != nil {
-			return keys{}, fmt.Errorf("cannot read the Secret %q: %w", name, err)
+			return keys{}, err
 		}
-		found, version = append(found, s), version+" "+s.ResourceVersion
+		if s != nil {
+			authorities, version = append(authorities, s), version+" "+s.ResourceVersion
+		}
 	}
 	known, now := d.rings.get(want.UID), d.now()
 	if known.version == version && now.Sub(known.read) < time.Hour {
 		return known.keys, nil
 	}
-	mine := found[len(found)-1]
 	config, err := configure(bundleOf(mine, modern))
-	k := keys{config: config, missing: err != nil, digest: digest(mine.Data), trust: trusted(found[:len(found)-1], modern)}
+	k := keys{config: config, missing: err != nil, digest: digest(mine.Data)}
+	if len(authorities) == len(etcd.Authorities(want)) {
+		k.trust = trusted(authorities, modern)
+	}
 	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
+}
+
+// minted returns the Secret, or nil if it is not there.
+func (d *Driver) minted(ctx context.Context, want *etcdv1.EtcdCluster, name string) (*corev1.Secret, error) {
+	s := &corev1.Secret{}
+	err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, s)
+	if apierrors.IsNotFound(err) {
+		return nil, nil //nolint:nilnil // no Secret, and nothing wrong
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the Secret %q: %w", name, err)
+	}
+	return s, nil
 }
 
 // trusted is a digest of the authorities in the Secrets.
