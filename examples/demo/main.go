@@ -11,12 +11,14 @@ import (
 	"os/signal"
 	"strings"
 	"time"
+
+	"github.com/governor-dev/governor/apps/etcd"
 )
 
 const (
 	namespace = "governor-demo"
-	name      = "memcached-sample"
-	manifest  = "examples/memcached.yaml"
+	name      = "etcd-sample"
+	manifest  = "examples/etcd.yaml"
 )
 
 // patience is how long a scene may take. The first one pulls images where there is a registry.
@@ -33,28 +35,32 @@ type scene struct {
 
 var scenes = []scene{
 	{
-		title:    "Declare three memcached servers",
+		title:    "Declare an etcd cluster of three members, encrypted, each with a volume of its own",
 		commands: []string{"kubectl create namespace " + namespace, "kubectl -n " + namespace + " apply -f " + manifest},
-		until:    allAnswer(3),
+		until:    serve(3),
 	},
 	{
-		title:    "Scale to five by changing one number",
-		commands: []string{"kubectl -n " + namespace + " scale memcached " + name + " --replicas=5"},
-		until:    allAnswer(5),
-	},
-	{
-		title: "Break it: delete two pods, and change the Deployment behind the operator's back",
+		title: "Scale to five by changing one number, and look before you do",
 		commands: []string{
-			"kubectl -n " + namespace + " set image deployment/" + name + " memcached=example.com/broken:1",
-			"kubectl -n " + namespace + " delete pod --wait=false FIRST SECOND",
+			"kubectl -n " + namespace + " patch etcd " + name + ` --type=merge -p {"spec":{"size":5}} --dry-run=server`,
+			"kubectl -n " + namespace + " scale etcd " + name + " --replicas=5",
 		},
-		shows: "the image is repaired from the declaration, the pods come back",
-		until: repaired(5),
+		shows: "members join as learners, and get a vote when they have caught up",
+		until: serve(5),
 	},
 	{
-		title:    "Upgrade by changing one field",
-		commands: []string{"kubectl -n " + namespace + " patch memcached " + name + ` --type=merge -p {"spec":{"version":"1.6.38"}}`},
-		until:    allRun("1.6.38", 5),
+		title:    "Back to three",
+		commands: []string{"kubectl -n " + namespace + " scale etcd " + name + " --replicas=3"},
+		until:    serve(3),
+	},
+	{
+		title: "Break it: kill a member that leads, and its disk with it",
+		commands: []string{
+			"kubectl -n " + namespace + " delete pvc -l " + etcd.LabelMember + "=LEADER --wait=false",
+			"kubectl -n " + namespace + " delete pod LEADER-0 --grace-period=0 --force",
+		},
+		shows: "it can never come back as who it was: it is taken out of the cluster, and a new member takes its place",
+		until: replaced(3),
 	},
 }
 
@@ -80,21 +86,29 @@ func run(ctx context.Context) error {
 	if err := kubectlQuietly(ctx, "delete", "namespace", namespace, "--ignore-not-found"); err != nil {
 		return err
 	}
-	for _, s := range scenes {
+	for i, s := range scenes {
 		if err := stage.play(ctx, s); err != nil {
 			return err
 		}
+		if i == 0 {
+			if err := stage.write(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := stage.prove(ctx); err != nil {
+		return err
 	}
 	fmt.Printf("\nAll of it took %d s and happened as declared.\n\n%s", int(time.Since(start).Seconds()), next)
 	return nil
 }
 
 const next = `Try next:
-  kubectl -n ` + namespace + ` get memcached -o wide
-  kubectl -n ` + namespace + ` describe memcached ` + name + `
-  kubectl -n ` + namespace + ` edit memcached ` + name + `
-  kubectl explain memcached.spec
-  kubectl -n ` + namespace + ` delete memcached ` + name + `
+  kubectl -n ` + namespace + ` get etcd -o wide
+  kubectl -n ` + namespace + ` describe etcd ` + name + `
+  kubectl -n ` + namespace + ` patch etcd ` + name + ` --type=merge -p '{"spec":{"version":"3.7"}}'
+  kubectl explain etcdcluster.spec
+  kubectl -n ` + namespace + ` delete etcd ` + name + `
 Remove it all:
   kubectl delete namespace ` + namespace + `
   kubectl delete -f dist/install.yaml     # with it go the custom resources: keep the CRDs to keep those
@@ -115,16 +129,27 @@ func install(ctx context.Context) error {
 // showAndRun runs exactly what it shows, so that the reader can type it too.
 func showAndRun(ctx context.Context, command string) error {
 	fmt.Println("  $ " + command)
-	return kubectlQuietly(ctx, strings.Fields(command)[1:]...)
+	said, err := kubectl(ctx, strings.Fields(command)[1:]...)
+	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "Warning: Governor") {
+			fmt.Print("    ", line)
+		}
+	}
+	return err
 }
 
 func kubectlQuietly(ctx context.Context, args ...string) error {
+	_, err := kubectl(ctx, args...)
+	return err
+}
+
+func kubectl(ctx context.Context, args ...string) (string, error) {
 	out, err := exec.CommandContext(ctx, "kubectl", args...).CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		return errors.New("kubectl is not on the PATH; `make demo` puts one there")
+		return "", errors.New("kubectl is not on the PATH; `make demo` puts one there")
 	}
 	if err != nil {
-		return fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
-	return nil
+	return string(out), nil
 }

@@ -49,13 +49,9 @@ func (s *stage) await(ctx context.Context) error {
 	return nil
 }
 
-// victims puts the names of two running pods into the command.
+// victims puts the member that leads into the command.
 func victims(command string, v view) string {
-	pods := v.running()
-	if len(pods) < 2 {
-		return command
-	}
-	return strings.NewReplacer("FIRST", pods[0].Name, "SECOND", pods[1].Name).Replace(command)
+	return strings.ReplaceAll(command, "LEADER", v.object.Status.Leader)
 }
 
 // story is what the operator says about the object.

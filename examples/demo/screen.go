@@ -10,6 +10,8 @@ import (
 	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+
+	"github.com/governor-dev/governor/apps/etcd"
 )
 
 // screen draws a view in place on a terminal, and prints only what is new elsewhere.
@@ -66,11 +68,14 @@ func table(v view, since time.Duration, known map[string]bool) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  %4.0f s\tREADY\tNODE\tSTATE\n", since.Seconds())
-	fmt.Fprintf(w, "  memcached/%s\t%d/%d\t\t%s\n", name, v.object.Status.ReadyReplicas, v.object.Spec.Size, story(v))
+	fmt.Fprintf(w, "  etcd/%s\t%s\t\t%s\n", name, v.object.Status.Ready, story(v))
 	for _, p := range v.pods {
-		fmt.Fprintf(w, "    pod/%s\t%s\t%s\t%s\n", p.Name, mark(podReady(p)), p.Spec.NodeName, podState(p))
+		fmt.Fprintf(w, "    pod/%s\t%s\t%s\t%s\n", p.Name, mark(podReady(p)), p.Spec.NodeName, podState(v, p))
 	}
 	_ = w.Flush()
+	if v.written != nil {
+		fmt.Fprintf(&out, "  writer: %s\n", v.written)
+	}
 	for _, e := range v.events {
 		if !known[occasion(e)] {
 			fmt.Fprintf(&out, "  why: %s\n", why(e))
@@ -91,8 +96,8 @@ func mark(ready bool) string {
 	return "no"
 }
 
-// podState is what a person would call the pod's state.
-func podState(p corev1.Pod) string {
+// podState is what a person would call the pod's state, and its member's place.
+func podState(v view, p corev1.Pod) string {
 	if p.DeletionTimestamp != nil {
 		return "Terminating"
 	}
@@ -101,12 +106,12 @@ func podState(p corev1.Pod) string {
 			return c.State.Waiting.Reason
 		}
 	}
-	return string(p.Status.Phase) + " " + imageTag(p)
-}
-
-func imageTag(p corev1.Pod) string {
-	image := p.Spec.Containers[0].Image
-	return image[strings.LastIndex(image, ":")+1:]
+	for _, m := range v.object.Status.Members {
+		if m.Name == p.Labels[etcd.LabelMember] {
+			return strings.Join([]string{string(p.Status.Phase), m.Role, m.Version}, " ")
+		}
+	}
+	return string(p.Status.Phase)
 }
 
 // lines prints what has not been said yet.
@@ -126,7 +131,7 @@ func (l *lines) show(v view, since time.Duration) {
 			l.say(since, "why: "+why(e))
 		}
 	}
-	if state := fmt.Sprintf("%d/%d ready, %s", v.object.Status.ReadyReplicas, v.object.Spec.Size, story(v)); state != l.state {
+	if state := fmt.Sprintf("%s ready, %s", v.object.Status.Ready, story(v)); state != l.state {
 		l.state = state
 		l.say(since, state)
 	}

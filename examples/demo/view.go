@@ -3,11 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,42 +17,32 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/test/witness"
 )
 
 // view is what can be seen of the application at one moment.
 type view struct {
-	object cachev1.Memcached
+	object etcdv1.EtcdCluster
 	pods   []corev1.Pod
 	events []eventsv1.Event
+	// written is what a client has seen, once there is one.
+	written fmt.Stringer
 }
 
-// allAnswer holds when the operator says that so many servers are as declared, and so many pods are ready.
-func allAnswer(size int32) func(view) bool {
+// serve holds when the operator says that so many members serve and all is as declared, and no other pod is left.
+func serve(size int) func(view) bool {
 	return func(v view) bool {
 		ready := apimeta.FindStatusCondition(v.object.Status.Conditions, "Ready")
 		return ready != nil && ready.Status == "True" && ready.ObservedGeneration == v.object.Generation &&
-			v.object.Status.ReadyReplicas == size && len(v.running()) == int(size)
+			int(v.object.Status.ReadyReplicas) == size && len(v.running()) == size && len(v.pods) == size
 	}
 }
 
-// allRun holds when, besides, every pod runs that version.
-func allRun(version string, size int32) func(view) bool {
+// replaced holds when, besides, the operator has said that it replaced a member.
+func replaced(size int) func(view) bool {
 	return func(v view) bool {
-		for _, p := range v.pods {
-			if !strings.HasSuffix(p.Spec.Containers[0].Image, ":"+version) {
-				return false
-			}
-		}
-		return allAnswer(size)(v)
-	}
-}
-
-// repaired holds when all answer again and the operator has said that it repaired something.
-func repaired(size int32) func(view) bool {
-	return func(v view) bool {
-		told := slices.ContainsFunc(v.events, func(e eventsv1.Event) bool { return e.Reason == "Repaired" })
-		return told && allRun("1.6.18", size)(v)
+		return serve(size)(v) && slices.ContainsFunc(v.events, func(e eventsv1.Event) bool { return e.Reason == "MemberDead" })
 	}
 }
 
@@ -73,11 +64,12 @@ type stage struct {
 	cache   cache.Cache
 	changed chan struct{}
 	screen  screen
+	writer  *witness.Witness
 }
 
 func open(ctx context.Context) (*stage, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{cachev1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{etcdv1.AddToScheme, corev1.AddToScheme, eventsv1.AddToScheme, discoveryv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -102,7 +94,7 @@ func (s *stage) watch(ctx context.Context) error {
 		default:
 		}
 	}
-	for _, kind := range []client.Object{&cachev1.Memcached{}, &corev1.Pod{}, &eventsv1.Event{}} {
+	for _, kind := range []client.Object{&etcdv1.EtcdCluster{}, &corev1.Pod{}, &eventsv1.Event{}} {
 		informer, err := s.cache.GetInformer(ctx, kind)
 		if err != nil {
 			return err
@@ -127,11 +119,14 @@ func (s *stage) look(ctx context.Context) (v view) {
 	v.pods = pods.Items
 	slices.SortFunc(v.pods, func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for _, e := range events.Items {
-		if e.Regarding.Kind == "Memcached" && e.Regarding.Name == name {
+		if e.Regarding.Kind == "EtcdCluster" && e.Regarding.Name == name {
 			v.events = append(v.events, e)
 		}
 	}
 	slices.SortFunc(v.events, func(a, b eventsv1.Event) int { return when(a).Compare(when(b)) })
+	if s.writer != nil {
+		v.written = s.writer.Tally()
+	}
 	return v
 }
 
