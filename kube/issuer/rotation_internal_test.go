@@ -142,7 +142,12 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 
 // Promotion changes who signs, not who is trusted: nobody has to read ca.crt again.
 func TestPromotionKeepsTheBundle(t *testing.T) {
-	w := world{}.after(t, noon).after(t, after(7, 0))
+	fresh := world{}.after(t, noon)
+	w := fresh.after(t, after(7, 0))
+	edited := w.with("ca", trust, fresh["ca"][trust])
+	if !bytes.Equal(edited.after(t, after(7, 1))["a"][trust], w["a"][trust]) {
+		t.Error("the next is trusted, also if somebody takes it out of the bundle")
+	}
 	promoted := w.after(t, after(7, 31))
 	if bytes.Equal(promoted["ca"][crt], w["ca"][crt]) || !bytes.Equal(promoted["a"][trust], w["a"][trust]) {
 		t.Error("the next signs, and ca.crt is the same")
