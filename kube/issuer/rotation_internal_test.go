@@ -131,7 +131,7 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 	if !bytes.Equal(w["b"][crt], fresh["b"][crt]) {
 		t.Error("a certificate in use must be kept")
 	}
-	if w.certificate(t, "a", crt).CheckSignatureFrom(w.certificate(t, "ca", crt)) != nil {
+	if w.certificate(t, "a").CheckSignatureFrom(w.certificate(t, "ca")) != nil {
 		t.Error("what is missing is signed by the new authority")
 	}
 	if n := len(parse(w["b"][trust])); n != 2 || !bytes.Equal(w["a"][trust], w["b"][trust]) {

@@ -188,7 +188,7 @@ func TestACertificateIsRenewedWhenItsTimeComes(t *testing.T) {
 	op.stop()
 	old := leafOf(t, namespace, "r-member")
 	due := old.NotBefore.Add(old.NotAfter.Sub(old.NotBefore) * 2 / 3)
-	ahead := due.Add(-3 * time.Second).Sub(time.Now())
+	ahead := time.Until(due.Add(-3 * time.Second))
 	op = startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) {
 		e.Now = func() time.Time { return time.Now().Add(ahead) }
 	})
