@@ -152,10 +152,8 @@ func parse(bundle []byte) []*x509.Certificate {
 	return all
 }
 
-// ordered brings the same certificates into the same order, the youngest first.
+// ordered brings the same certificates into the same order.
 func ordered(all []*x509.Certificate) []*x509.Certificate {
-	slices.SortFunc(all, func(a, b *x509.Certificate) int {
-		return cmp.Or(b.NotBefore.Compare(a.NotBefore), bytes.Compare(a.Raw, b.Raw))
-	})
+	slices.SortFunc(all, func(a, b *x509.Certificate) int { return bytes.Compare(a.Raw, b.Raw) })
 	return slices.CompactFunc(all, (*x509.Certificate).Equal)
 }

@@ -131,7 +131,7 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 	if !bytes.Equal(w["b"][crt], fresh["b"][crt]) {
 		t.Error("a certificate in use must be kept")
 	}
-	if w.certificate(t, "a", crt).CheckSignatureFrom(w.certificate(t, "ca", crt)) != nil {
+	if w.certificate(t, "a").CheckSignatureFrom(w.certificate(t, "ca")) != nil {
 		t.Error("what is missing is signed by the new authority")
 	}
 	if n := len(parse(w["b"][trust])); n != 2 || !bytes.Equal(w["a"][trust], w["b"][trust]) {
@@ -142,7 +142,12 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 
 // Promotion changes who signs, not who is trusted: nobody has to read ca.crt again.
 func TestPromotionKeepsTheBundle(t *testing.T) {
-	w := world{}.after(t, noon).after(t, after(7, 0))
+	fresh := world{}.after(t, noon)
+	w := fresh.after(t, after(7, 0))
+	edited := w.with("ca", trust, fresh["ca"][trust])
+	if !bytes.Equal(edited.after(t, after(7, 1))["a"][trust], w["a"][trust]) {
+		t.Error("the next is trusted, also if somebody takes it out of the bundle")
+	}
 	promoted := w.after(t, after(7, 31))
 	if bytes.Equal(promoted["ca"][crt], w["ca"][crt]) || !bytes.Equal(promoted["a"][trust], w["a"][trust]) {
 		t.Error("the next signs, and ca.crt is the same")

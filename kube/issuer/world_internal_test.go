@@ -75,11 +75,11 @@ func (w world) without(secret string) world {
 	return changed
 }
 
-func (w world) certificate(t *testing.T, secret, key string) *x509.Certificate {
+func (w world) certificate(t *testing.T, secret string) *x509.Certificate {
 	t.Helper()
-	all := parse(w[secret][key])
+	all := parse(w[secret][lifecycle.KeyCertificate])
 	if len(all) == 0 {
-		t.Fatalf("%s has no %s", secret, key)
+		t.Fatalf("%s has no certificate", secret)
 	}
 	return all[0]
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -34,6 +35,7 @@ func TestExplain(t *testing.T) {
 		"Invalid":     {"the API server does not accept the spec", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), lifecycle.Blocked, "Refused"},
 		"Conflict":    {"somebody was faster", apierrors.NewConflict(pods, "p", errors.New("changed")), lifecycle.Retrying, "Conflict"},
 		"Network":     {"the API server is away", errors.New("connection refused"), lifecycle.Retrying, "APIError"},
+		"Recipe":      {"a certificate that nobody can make", &issuer.RecipeError{Secret: "s", Fault: "f"}, lifecycle.Blocked, "CannotRender"},
 		"Joined":      {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.Blocked, "NameTaken"},
 	}
 	for name, c := range cases {
@@ -123,6 +125,32 @@ func TestNextTurn(t *testing.T) {
 			got := e.nextTurn(r)
 			if got.RequeueAfter != c.want || (got.Priority != nil) != c.urgent {
 				t.Errorf("%s: got %v, want %v, urgent %v", c.reason, got, c.want, c.urgent)
+			}
+		})
+	}
+}
+
+// A certificate that is due is looked at, whatever else the object is about.
+func TestNextTurnForACertificate(t *testing.T) {
+	now := time.Unix(1000, 0)
+	cases := map[string]struct {
+		reason   string
+		decision lifecycle.Decision
+		due      time.Duration
+		want     time.Duration
+	}{
+		"AtRest":  {"nothing else would wake it", lifecycle.First(), time.Hour, time.Hour},
+		"Sooner":  {"a heartbeat comes too late", lifecycle.First().Heartbeat(2 * time.Hour), time.Hour, time.Hour},
+		"Later":   {"a heartbeat comes first", lifecycle.First().Heartbeat(time.Minute), time.Hour, time.Minute},
+		"Waiting": {"also while it waits for something", lifecycle.WaitFor(lifecycle.Step{}, now), time.Hour, time.Hour},
+		"Blocked": {"and while a person has to act", lifecycle.Block("X", ""), time.Millisecond, onward},
+		"Past":    {"what is overdue does not spin", lifecycle.First(), -time.Hour, onward},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &report[*fake, struct{}]{decision: c.decision, due: now.Add(c.due)}
+			if got := testEngine(now).nextTurn(r).RequeueAfter; got != c.want {
+				t.Errorf("%s: got %v, want %v", c.reason, got, c.want)
 			}
 		})
 	}

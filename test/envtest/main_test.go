@@ -151,7 +151,7 @@ func startOperator(t *testing.T, namespace string, tune ...func(*ctrl.Options, *
 	must(t, engine.Register(e, engine.App[*ring.Ring, ring.World]{
 		Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(op.lists),
 		Gates: []lifecycle.Gate[ring.World]{ring.KeepsQuorum},
-		Owns:  []client.Object{&corev1.ConfigMap{}}, Farewell: true,
+		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Farewell: true,
 	}))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})

@@ -33,6 +33,9 @@ type Ring struct {
 // Spec is what the user wants.
 type Spec struct {
 	Size int `json:"size"`
+	// Secure gives the ring an authority, and certificates for its members and their
+	// clients.
+	Secure bool `json:"secure,omitempty"`
 	// Mood makes the planner misbehave: "panic" panics, "fail" cannot render.
 	Mood string `json:"mood,omitempty"`
 }

@@ -72,7 +72,9 @@ type driver struct {
 
 // NewDriver returns the driver of rings whose member lists are given.
 func NewDriver(lists *Lists) func(client.Client, client.Reader) lifecycle.Driver[*Ring, World] {
-	return func(c client.Client, _ client.Reader) lifecycle.Driver[*Ring, World] { return driver{client: c, lists: lists} }
+	return func(c client.Client, _ client.Reader) lifecycle.Driver[*Ring, World] {
+		return driver{client: c, lists: lists}
+	}
 }
 
 // Observe implements lifecycle.Driver: both systems, as one world.

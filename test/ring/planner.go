@@ -24,7 +24,7 @@ var KeepsQuorum = lifecycle.Gate[World]{
 }
 
 // Resources is one ConfigMap that names the ring, and one more for odd sizes, so
-// that something is pruned when the size changes.
+// that something is pruned when the size changes. A secure ring has certificates.
 func (Planner) Resources(want *Ring, _ World) ([]lifecycle.Object, error) {
 	switch want.Spec.Mood {
 	case "panic":
@@ -36,7 +36,21 @@ func (Planner) Resources(want *Ring, _ World) ([]lifecycle.Object, error) {
 	if want.Spec.Size%2 == 1 {
 		objects = append(objects, configMap(want.Name+"-odd"))
 	}
+	if want.Spec.Secure {
+		objects = append(objects, certificates(want.Name)...)
+	}
 	return objects, nil
+}
+
+func certificates(ring string) []lifecycle.Object {
+	authority := ring + "-ca"
+	return []lifecycle.Object{
+		lifecycle.Certificate{
+			Authority: authority, CommonName: "member", DNSNames: []string{ring}, Server: true,
+		}.Secret(ring+"-member", nil),
+		lifecycle.Certificate{Authority: authority, CommonName: "client", Client: true}.Secret(ring+"-client", nil),
+		lifecycle.Certificate{CommonName: ring}.Secret(authority, nil),
+	}
 }
 
 func configMap(name string) *corev1.ConfigMap {
