@@ -3,12 +3,8 @@
 // from all of them; go generate ./config renews them.
 package config
 
-// Definitions under crd/next belong to applications that cmd/governor does not run
-// yet: they are generated and tested, but not installed. To install one, move its
-// package from the second line to the first, and from crd/next to crd.
-//
 //go:generate go tool -modfile=../tools/gen/go.mod controller-gen object paths=../api/...
 //go:generate go tool -modfile=../tools/gen/go.mod controller-gen crd:maxDescLen=1000 paths=../api/cache/... output:crd:dir=crd
-//go:generate go tool -modfile=../tools/gen/go.mod controller-gen crd:maxDescLen=300 paths=../api/etcd/... output:crd:dir=crd/next
+//go:generate go tool -modfile=../tools/gen/go.mod controller-gen crd:maxDescLen=300 paths=../api/etcd/... output:crd:dir=crd
 //go:generate go tool -modfile=../tools/gen/go.mod controller-gen rbac:roleName=governor paths=../cmd/governor output:rbac:dir=rbac
 //go:generate go run ./bundle -out ../dist/install.yaml

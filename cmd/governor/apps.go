@@ -8,6 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/etcd/v1beta2"
 	"github.com/governor-dev/governor/apps/memcached"
 	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/lifecycle/engine"
@@ -15,24 +17,42 @@ import (
 
 // apis are the applications' own API groups.
 func apis() []func(*runtime.Scheme) error {
-	return []func(*runtime.Scheme) error{cachev1.AddToScheme}
+	return []func(*runtime.Scheme) error{cachev1.AddToScheme, etcdv1.AddToScheme, v1beta2.AddToScheme}
 }
 
-// What the operator may do, and nothing else.
+// What the operator may do, and nothing else. Why it may read and write Secrets, and
+// how to narrow that, is told in docs/adr/0008-secrets-everywhere.md.
 //
+// Of its own:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=etcdclusters.etcd.database.coreos.com,verbs=patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=governor,verbs=list;watch;patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=governor-system
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
+// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=governor-system
+//
+// For every application:
+// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
+//
+// For memcached:
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch
-// +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=governor-system
-// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations,resourceNames=governor,verbs=list;watch;patch
-// +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=governor-system
+//
+// For etcd, which deletes pods to restart members:
+// +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters/status,verbs=update
+// +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters/finalizers,verbs=update
+// +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=storage.k8s.io,resources=storageclasses,verbs=get
 
 // register adds every application to the operator, one line each.
 func register(op *engine.Operator) error {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -164,7 +165,7 @@ func probes(mgr manager.Manager) error {
 
 func newScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range append(apis(), clientgoscheme.AddToScheme) {
+	for _, add := range append(apis(), clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme) {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("cannot register an API: %w", err)
 		}

@@ -13,9 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
 	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/kube/conversion"
 )
 
-// The names in config/webhook.
+// The names in config/manager/webhook.yaml and conversion.yaml.
 const (
 	webhookService       = "governor-webhook"
 	webhookConfiguration = "governor"
@@ -24,7 +25,7 @@ const (
 // namespaceFile has the namespace of the pod that this process runs in.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// webhooks are the flags about advice at kubectl apply.
+// webhooks are the flags about advice at kubectl apply, and about conversion.
 type webhooks struct {
 	on        bool
 	port      int
@@ -34,7 +35,7 @@ type webhooks struct {
 }
 
 func (w *webhooks) flags(f *pflag.FlagSet) {
-	f.BoolVar(&w.on, "webhooks", true, "advise users at kubectl apply; only in a pod, for the API server must reach it")
+	f.BoolVar(&w.on, "webhooks", true, "advise users at kubectl apply, and convert legacy objects; only in a pod, for the API server must reach it")
 	f.IntVar(&w.port, "webhook-port", webhook.DefaultPort, "where to serve the webhooks")
 	f.StringVar(&w.secret, "webhook-certificate-secret", "governor-webhook-certificate",
 		"Secret in the operator's namespace that keeps the webhooks' certificate; one issued by cert-manager is used as it is")
@@ -49,7 +50,7 @@ func (w *webhooks) locate() error {
 	raw, err := os.ReadFile(namespaceFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.on = false
-		ctrl.Log.Info("no advice at kubectl apply: this process runs in no pod, so the API server cannot call it")
+		ctrl.Log.Info("no advice at kubectl apply and no conversion of legacy objects: this process runs in no pod, so the API server cannot call it")
 		return nil
 	}
 	if err != nil {
@@ -65,14 +66,14 @@ func (w *webhooks) server() webhook.Server {
 	return w.serving.Server(webhook.Options{Port: w.port})
 }
 
-// keep lets the manager keep the certificate.
+// keep lets the manager keep the certificate, and convert.
 func (w *webhooks) keep(mgr manager.Manager) error {
 	if !w.on {
 		return nil
 	}
 	keeper, err := certs.New(mgr, w.serving, certs.Options{
 		Namespace: w.namespace, Secret: w.secret, Configuration: webhookConfiguration,
-		Names: []string{webhookService + "." + w.namespace + ".svc"},
+		Definitions: converted, Names: []string{webhookService + "." + w.namespace + ".svc"},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)
@@ -80,5 +81,6 @@ func (w *webhooks) keep(mgr manager.Manager) error {
 	if err := mgr.AddReadyzCheck("webhook-certificate", keeper.Ready); err != nil {
 		return err
 	}
+	mgr.GetWebhookServer().Register(conversion.Path, conversions())
 	return mgr.Add(keeper)
 }

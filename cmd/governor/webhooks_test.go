@@ -3,6 +3,9 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -11,10 +14,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/governor-dev/governor/kube/conversion"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
@@ -96,5 +101,72 @@ func TestOutsideOfAPodThereAreNoWebhooks(t *testing.T) {
 	w := webhooks{on: true}
 	if err := w.locate(); err != nil || w.on {
 		t.Errorf("on %v: %v", w.on, err)
+	}
+}
+
+// Every definition that the install has converted is converted here, by an address
+// that the Service has.
+func TestConversionIsInstalled(t *testing.T) {
+	service, _ := manifests(t)
+	raw, err := os.ReadFile("../../dist/install.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, doc := range bytes.Split(raw, []byte("---\n")) {
+		var d apiextensionsv1.CustomResourceDefinition
+		if err := yaml.Unmarshal(doc, &d); err != nil {
+			t.Fatal(err)
+		}
+		if d.Kind != "CustomResourceDefinition" || d.Spec.Conversion == nil {
+			continue
+		}
+		got = append(got, d.Name)
+		want := &apiextensionsv1.ServiceReference{
+			Namespace: service.Namespace, Name: webhookService, Path: new(conversion.Path), Port: &service.Spec.Ports[0].Port,
+		}
+		if diff := cmp.Diff(want, d.Spec.Conversion.Webhook.ClientConfig.Service); diff != "" {
+			t.Errorf("%s: %s", d.Name, diff)
+		}
+		everyWay(t, d)
+	}
+	if diff := cmp.Diff(converted, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// everyWay converts an object from each version that is served to each other.
+func everyWay(t *testing.T, d apiextensionsv1.CustomResourceDefinition) {
+	t.Helper()
+	for _, from := range d.Spec.Versions {
+		for _, to := range d.Spec.Versions {
+			if from.Name == to.Name {
+				continue
+			}
+			body := fmt.Sprintf(`{"request":{"uid":"u","desiredAPIVersion":"%s/%s","objects":[{"apiVersion":"%s/%s","kind":"%s","metadata":{"name":"n"}}]}}`,
+				d.Spec.Group, to.Name, d.Spec.Group, from.Name, d.Spec.Names.Kind)
+			w := httptest.NewRecorder()
+			conversions().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, conversion.Path, strings.NewReader(body)))
+			if want := fmt.Sprintf(`"apiVersion":"%s/%s"`, d.Spec.Group, to.Name); !strings.Contains(w.Body.String(), want) {
+				t.Errorf("from %s to %s: %s", from.Name, to.Name, w.Body)
+			}
+		}
+	}
+}
+
+// Conversion is part of every request for a legacy object.
+func BenchmarkConversion(b *testing.B) {
+	raw, err := os.ReadFile("../../apps/etcd/legacy/testdata/cluster.yaml")
+	if err != nil {
+		b.Fatal(err)
+	}
+	object, err := yaml.YAMLToJSON(raw)
+	if err != nil {
+		b.Fatal(err)
+	}
+	body := `{"request":{"uid":"u","desiredAPIVersion":"etcd.database.coreos.com/v1","objects":[` + string(object) + `]}}`
+	h := conversions()
+	for b.Loop() {
+		h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(b.Context(), http.MethodPost, conversion.Path, strings.NewReader(body)))
 	}
 }

@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
 )
 
 // parts are installed in this order: what others refer to comes first.
@@ -47,8 +50,32 @@ func bundle(dir string) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			all += "---\n" + strings.TrimPrefix(string(raw), "---\n")
+			document, err := complete(dir, string(raw))
+			if err != nil {
+				return "", fmt.Errorf("%s: %w", path, err)
+			}
+			all += "---\n" + strings.TrimPrefix(document, "---\n")
 		}
 	}
 	return all, nil
+}
+
+// complete adds to a definition of several versions who converts between them, which
+// controller-gen cannot say.
+func complete(dir, manifest string) (string, error) {
+	var d apiextensionsv1.CustomResourceDefinition
+	if strings.Contains(manifest, "\nkind: CustomResourceDefinition\n") {
+		if err := yaml.UnmarshalStrict([]byte(manifest), &d); err != nil {
+			return "", err
+		}
+	}
+	if len(d.Spec.Versions) < 2 {
+		return manifest, nil
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "manager/conversion.yaml")) //nolint:gosec // a path of this repository
+	if err != nil {
+		return "", err
+	}
+	_, stanza, _ := strings.Cut(string(raw), "\nspec:\n")
+	return strings.Replace(manifest, "\nspec:\n", "\nspec:\n"+stanza, 1), nil
 }

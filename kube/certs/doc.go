@@ -2,12 +2,13 @@
 // Nothing else has to be installed, and nothing is restarted or mounted.
 //
 // The leader keeps one Secret; every replica serves from it through a watch; the
-// API server trusts what the leader puts into the webhook configuration:
+// API server trusts what the leader puts into the objects by which it calls, the
+// webhook configuration and the definitions of kinds that are converted:
 //
 //	          leader                        every replica
 //	Judge ──► Secret ─────────watch───────► Serving ──► TLS
 //	             │ ca.crt                                ▲
-//	             └──► webhook configuration ─► API server┘
+//	             └──► caBundle of callers ──► API server ┘
 //
 // A certificate is signed by an authority of its own whose key is forgotten at
 // once, so no key lies around that could sign anything else. That no call fails
@@ -25,8 +26,8 @@
 //
 // Somebody else may keep the certificate: a Secret that cert-manager issued, or one
 // annotated governor.dev/paused: "true", is served as it is and never written. The
-// same annotation, or that of cert-manager's injector, on the webhook configuration
-// leaves its caBundle to others.
+// same annotation, or that of cert-manager's injector, on a caller leaves its
+// caBundle to others.
 package certs
 
 import "time"

@@ -6,13 +6,25 @@ import (
 	"github.com/go-logr/logr"
 )
 
-// herald says each thing once. The webhook is a comfort: that it does not work is
-// worth one line in the log, not one for each attempt.
+// matter is what something can be wrong with, and what users lose meanwhile.
+type matter struct{ name, loss string }
+
+const (
+	noAdvice     = "users may get no advice at kubectl apply; all else works"
+	noConversion = "it can be read and written in its stored version only; all else works"
+	noWebhook    = "users may get no advice at kubectl apply, and kinds may be usable in their stored version only; all else works"
+)
+
+// theCertificate is the matter of the Secret and of what is served.
+var theCertificate = matter{"certificate", noWebhook}
+
+// herald says each thing once. The operator works without its webhook: that it is
+// hindered is worth one line in the log, not one for each attempt.
 type herald struct {
 	log logr.Logger
 
 	mu   sync.Mutex
-	said map[string]string
+	said map[string]string // by the matter's name
 }
 
 func newHerald(log logr.Logger) *herald {
@@ -21,20 +33,20 @@ func newHerald(log logr.Logger) *herald {
 
 // tell says what hinders the matter, unless it was the last that was said of it,
 // and says when nothing hinders it any more.
-func (h *herald) tell(matter string, err error) {
+func (h *herald) tell(m matter, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	words := ""
 	if err != nil {
 		words = err.Error()
 	}
-	if h.said[matter] == words {
+	if h.said[m.name] == words {
 		return
 	}
-	h.said[matter] = words
+	h.said[m.name] = words
 	if words == "" {
-		h.log.Info("in order again", "matter", matter)
+		h.log.Info("in order again", "matter", m.name)
 		return
 	}
-	h.log.Info("users may get no advice at kubectl apply; all else works", "matter", matter, "because", words)
+	h.log.Info(m.loss, "matter", m.name, "because", words)
 }

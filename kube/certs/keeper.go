@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
@@ -35,6 +34,11 @@ type Options struct {
 	// webhooks trust it.
 	Configuration string
 
+	// Definitions are the names of the custom resource definitions whose conversion
+	// between versions is served by this operator. One that is missing may come
+	// later; one that calls by none of the Names is left alone.
+	Definitions []string
+
 	// Names are the names by which API servers call.
 	Names []string
 
@@ -48,14 +52,14 @@ type Keeper struct {
 	mgr     manager.Manager
 	options Options
 	serving *Serving
-	cache   cache.Cache
 	herald  *herald
 	retries workqueue.TypedRateLimiter[string]
 	changed chan struct{}
 	began   time.Time
 	leads   bool
 
-	secret, config view
+	secret  view
+	callers []*caller
 }
 
 // New returns a keeper for the manager to run.
@@ -68,12 +72,15 @@ func New(mgr manager.Manager, serving *Serving, o Options) (*Keeper, error) {
 		herald:  newHerald(mgr.GetLogger().WithName("webhook-certificate")),
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, lastRetry),
 		changed: make(chan struct{}, 1), began: o.Clock.Now(),
-		secret: view{kind: &corev1.Secret{}, matter: watchingSecret},
-		config: view{kind: &configuration{}, matter: watchingConfiguration},
+		secret:  view{object: blankSecret(o), matter: matter{"Secret " + o.Secret, noWebhook}},
+		callers: newCallers(o),
 	}
-	var err error
-	k.cache, err = newCache(mgr, o, k.watchFailed)
-	return k, err
+	for _, v := range k.views() {
+		if err := v.open(mgr, k.herald); err != nil {
+			return nil, err
+		}
+	}
+	return k, nil
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -114,7 +121,6 @@ func (k *Keeper) turn(ctx context.Context) time.Duration {
 	if apierrors.IsConflict(err) {
 		return firstRetry // somebody was faster: look at what they did
 	}
-	k.herald.tell("certificate", err)
 	if err != nil {
 		return k.retries.When("")
 	}
@@ -125,18 +131,28 @@ func (k *Keeper) turn(ctx context.Context) time.Duration {
 // keep brings the Secret, what is served and what is trusted into line.
 func (k *Keeper) keep(ctx context.Context) (time.Time, error) {
 	later := k.options.Clock.Now().Add(nap)
-	secret, config, err := k.look(ctx)
+	secret, callers, err := k.look(ctx)
 	if err != nil || secret == nil {
-		return later, err // not seen yet: the watch wakes
+		return later, k.tell(theCertificate, err) // not seen yet: the watch wakes
 	}
 	if !k.leads {
-		return later, k.load(secret)
+		return later, k.tell(theCertificate, k.load(secret))
 	}
-	due, err := k.renew(ctx, secret, config)
+	due, err := k.renew(ctx, secret, bundlesOf(callers, k.options.Names))
+	err = k.tell(theCertificate, errors.Join(err, k.load(secret)))
 	if err != nil {
-		return due, errors.Join(err, k.load(secret))
+		return due, err
 	}
-	return due, errors.Join(k.inject(ctx, config, secret.Data[authoritiesKey]), k.load(secret))
+	return due, k.inject(ctx, callers, secret.Data[authoritiesKey])
+}
+
+// tell says what hinders the matter and returns it. That somebody else was faster
+// hinders nothing.
+func (k *Keeper) tell(m matter, err error) error {
+	if !apierrors.IsConflict(err) {
+		k.herald.tell(m, err)
+	}
+	return err
 }
 
 func (k *Keeper) load(secret *corev1.Secret) error {
@@ -148,13 +164,13 @@ func (k *Keeper) load(secret *corev1.Secret) error {
 
 // renew does what Judge says, and leaves the Secret as it is then. What the cache
 // shows may be old, so before a write the API server itself is asked.
-func (k *Keeper) renew(ctx context.Context, secret *corev1.Secret, config *configuration) (time.Time, error) {
-	verdict := k.judge(secret, config)
+func (k *Keeper) renew(ctx context.Context, secret *corev1.Secret, bundles [][]byte) (time.Time, error) {
+	verdict := k.judge(secret, bundles)
 	if verdict.Do != Keep {
 		if err := k.fetch(ctx, secret); err != nil {
 			return time.Time{}, err
 		}
-		verdict = k.judge(secret, config)
+		verdict = k.judge(secret, bundles)
 	}
 	if verdict.Do == Keep {
 		return verdict.Next, nil
@@ -170,10 +186,10 @@ func (k *Keeper) renew(ctx context.Context, secret *corev1.Secret, config *confi
 	return k.options.Clock.Now(), nil // the next judgement says when to look again
 }
 
-func (k *Keeper) judge(secret *corev1.Secret, config *configuration) Verdict {
+func (k *Keeper) judge(secret *corev1.Secret, bundles [][]byte) Verdict {
 	now := k.options.Clock.Now()
 	if keptByOthers(secret) {
 		return Verdict{Do: Keep, Reason: "KeptByOthers", Next: now.Add(nap)}
 	}
-	return Judge(secret.Data, k.options.Names, bundlesOf(config), now)
+	return Judge(secret.Data, k.options.Names, bundles, now)
 }

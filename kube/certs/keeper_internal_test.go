@@ -32,8 +32,8 @@ func TestEachThingIsSaidOnce(t *testing.T) {
 	h := newHerald(funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{}))
 	away, denied := errors.New("away"), errors.New("denied")
 	for _, err := range []error{nil, away, away, denied, denied, nil, nil, away} {
-		h.tell("secret", err)
-		h.tell("other", denied)
+		h.tell(matter{"secret", noAdvice}, err)
+		h.tell(matter{"other", noConversion}, denied)
 	}
 	var got []string
 	for _, line := range lines {

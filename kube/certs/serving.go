@@ -72,7 +72,7 @@ func (s *server) Start(ctx context.Context) error {
 	case <-s.serving.loaded:
 	}
 	if err := s.Server.Start(ctx); err != nil {
-		logf.FromContext(ctx).Error(err, "users get no advice at kubectl apply; all else works. "+
+		logf.FromContext(ctx).Error(err, noWebhook+". "+
 			"Free the port or choose another with --webhook-port, and restart")
 	}
 	return nil

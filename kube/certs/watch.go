@@ -2,10 +2,9 @@ package certs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -17,10 +16,16 @@ import (
 
 // view is one object as a watch shows it.
 type view struct {
-	kind   client.Object
-	matter string          // of what is told about it
+	object client.Object // says which, and is otherwise blank
+	matter
+	cache  cache.Cache
 	synced <-chan struct{} // closed once the watch has shown what there is
 }
+
+func (v *view) key() client.ObjectKey { return client.ObjectKeyFromObject(v.object) }
+
+// watching is the matter of seeing it at all.
+func (v *view) watching() matter { return matter{"watching " + v.name, v.loss} }
 
 func (v *view) ready() bool {
 	select {
@@ -31,64 +36,66 @@ func (v *view) ready() bool {
 	}
 }
 
-// newCache sees the one Secret and the one webhook configuration: the operator may
-// not read, and does not keep in memory, any other.
-func newCache(mgr manager.Manager, o Options, failed toolscache.WatchErrorHandlerWithContext) (cache.Cache, error) {
+// open gives the view a cache of that one object: the operator may not read, and
+// does not keep in memory, any other, and a selector can name only one.
+func (v *view) open(mgr manager.Manager, h *herald) error {
+	only := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", v.object.GetName()), Transform: slim}
+	if namespace := v.object.GetNamespace(); namespace != "" {
+		only.Namespaces = map[string]cache.Config{namespace: {}}
+	}
 	store, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject: map[client.Object]cache.ByObject{
-			&corev1.Secret{}: {
-				Namespaces: map[string]cache.Config{o.Namespace: {}}, Field: named(o.Secret),
-			},
-			&configuration{}: {Field: named(o.Configuration)},
-		},
-		DefaultWatchErrorHandler: failed,
+		ByObject:                 map[client.Object]cache.ByObject{v.object: only},
+		DefaultWatchErrorHandler: v.failed(h),
 	})
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a cache: %w", err)
+		return fmt.Errorf("cannot make a cache of the %s: %w", v.name, err)
 	}
-	return store, nil
+	v.cache = store
+	return nil
 }
 
-func named(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
-
-// watchFailed says once what rights are missing; the rest passes by itself.
-func (k *Keeper) watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
-	if apierrors.IsForbidden(err) {
-		k.herald.tell(matterOf(err), err)
-		return
+// slim drops what nobody asks for here and is large: the schemas of a definition.
+func slim(obj any) (any, error) {
+	if d, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		d.Spec.Versions = nil
 	}
-	toolscache.DefaultWatchErrorHandler(ctx, r, err)
+	return cache.TransformStripManagedFields()(obj)
 }
 
-// The matters of lacking rights, as the API server names the kinds.
-const (
-	watchingSecret        = "watching secrets"
-	watchingConfiguration = "watching validatingwebhookconfigurations"
-)
-
-func matterOf(err error) string {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) && status.Status().Details != nil {
-		return "watching " + status.Status().Details.Kind
+// failed says once what rights are missing; the rest passes by itself.
+func (v *view) failed(h *herald) toolscache.WatchErrorHandlerWithContext {
+	return func(ctx context.Context, r *toolscache.Reflector, err error) {
+		if apierrors.IsForbidden(err) {
+			h.tell(v.watching(), err)
+			return
+		}
+		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 	}
-	return "watching"
 }
 
-// watch begins to see both objects. While the API server is away it tries again.
+// watch begins to see all objects. While the API server is away it tries again.
 func (k *Keeper) watch(ctx context.Context) {
-	go func() { k.herald.tell("cache", k.cache.Start(ctx)) }()
-	for _, v := range []*view{&k.secret, &k.config} {
+	for _, v := range k.views() {
+		go func() { k.herald.tell(matter{"cache of the " + v.name, v.loss}, v.cache.Start(ctx)) }()
 		_ = wait.PollUntilContextCancel(ctx, firstRetry, true, func(ctx context.Context) (bool, error) {
 			err := k.subscribe(ctx, v)
-			k.herald.tell("subscription", err)
+			k.herald.tell(matter{"subscription to the " + v.name, v.loss}, err)
 			return err == nil, nil
 		})
 	}
 }
 
+func (k *Keeper) views() []*view {
+	all := []*view{&k.secret}
+	for _, c := range k.callers {
+		all = append(all, &c.view)
+	}
+	return all
+}
+
 func (k *Keeper) subscribe(ctx context.Context, v *view) error {
-	informer, err := k.cache.GetInformer(ctx, v.kind, cache.BlockUntilSynced(false))
+	informer, err := v.cache.GetInformer(ctx, v.object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
@@ -124,11 +131,11 @@ func (k *Keeper) wake() {
 
 // find reads the object from the watch. It returns false if there is none, as far
 // as is known.
-func (k *Keeper) find(ctx context.Context, v view, key client.ObjectKey, into client.Object) (bool, error) {
+func (k *Keeper) find(ctx context.Context, v *view, into client.Object) (bool, error) {
 	if !v.ready() {
 		return false, nil
 	}
-	k.herald.tell(v.matter, nil)
-	err := k.cache.Get(ctx, key, into)
+	k.herald.tell(v.watching(), nil)
+	err := v.cache.Get(ctx, v.key(), into)
 	return err == nil, client.IgnoreNotFound(err)
 }

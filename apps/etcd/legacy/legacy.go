@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -26,6 +27,9 @@ const (
 
 // defaultVersion is what the legacy operator ran where no version was given.
 const defaultVersion = "3.2.13"
+
+// defaultSize is what the API server makes of a v1 object without a size.
+const defaultSize = "8Gi"
 
 // kept is an object without its metadata.
 type kept[S, T any] struct {
@@ -49,7 +53,10 @@ func ToV1(in *v1beta2.EtcdCluster) (*etcdv1.EtcdCluster, error) {
 	}
 	out.Spec = fromLegacy(in.Name, in.Spec)
 	if had {
-		out.Spec, out.Status = before.Spec, before.Status
+		out.Spec = before.Spec
+		if !reflect.DeepEqual(in.Status, v1beta2.ClusterStatus{}) {
+			out.Status = before.Status // else the object is made anew from an old one's manifest, and has no past
+		}
 		overlayV1(&out.Spec, fromLegacy(in.Name, toLegacy(before.Spec)), fromLegacy(in.Name, in.Spec))
 		if reflect.DeepEqual(in.Status, statusToLegacy(out)) && reflect.DeepEqual(in.Spec, toLegacy(out.Spec)) {
 			return out, nil // the legacy object says nothing that v1 does not
@@ -62,10 +69,10 @@ func ToV1(in *v1beta2.EtcdCluster) (*etcdv1.EtcdCluster, error) {
 func FromV1(in *etcdv1.EtcdCluster) (*v1beta2.EtcdCluster, error) {
 	out := &v1beta2.EtcdCluster{ObjectMeta: *in.ObjectMeta.DeepCopy()}
 	out.TypeMeta = typeMeta(v1beta2.GroupVersion.String())
+	// What is not readable is no reason to fail, for then a list of all objects
+	// would fail: v1 says all that matters.
 	before, had, err := take[keptLegacy](&out.ObjectMeta, AnnotationV1Beta2)
-	if err != nil {
-		return nil, err
-	}
+	had = had && err == nil
 	out.Spec, out.Status = toLegacy(in.Spec), statusToLegacy(in)
 	if had {
 		out.Spec = before.Spec
@@ -90,11 +97,11 @@ func take[K any](meta *metav1.ObjectMeta, key string) (k K, had bool, err error)
 	if !had {
 		return k, false, nil
 	}
-	if err := json.Unmarshal([]byte(raw), &k); err != nil {
-		return k, false, fmt.Errorf("the annotation %s is not readable; remove it: %w", key, err)
-	}
 	if delete(meta.Annotations, key); len(meta.Annotations) == 0 {
 		meta.Annotations = nil
+	}
+	if err := json.Unmarshal([]byte(raw), &k); err != nil {
+		return k, true, fmt.Errorf("metadata.annotations[%s] is not readable; remove it: %w", key, err)
 	}
 	return k, true, nil
 }
@@ -116,7 +123,7 @@ func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 	out := etcdv1.EtcdClusterSpec{
 		Size: in.Size, Repository: in.Repository, Paused: in.Paused,
 		Version: strings.TrimPrefix(in.Version, "v"),
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Retention: etcdv1.Delete},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse(defaultSize)), Retention: etcdv1.Delete},
 		TLS:     tlsFromLegacy(in.TLS),
 	}
 	if out.Version == "" {

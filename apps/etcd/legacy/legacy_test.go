@@ -2,6 +2,7 @@ package legacy_test
 
 import (
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -134,7 +135,7 @@ func TestTheManifestThatUsersHave(t *testing.T) {
 	}
 	want := etcdv1.EtcdClusterSpec{
 		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Retention: etcdv1.Delete},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Retention: etcdv1.Delete, Size: new(resource.MustParse("8Gi"))},
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" || got.APIVersion != "etcd.database.coreos.com/v1" {
 		t.Errorf("%s %s", got.APIVersion, diff)
@@ -173,5 +174,41 @@ func TestFromLegacy(t *testing.T) {
 				t.Errorf("%s: %+v %v", c.reason, got.Spec, err)
 			}
 		})
+	}
+}
+
+// A manifest that was taken from a running cluster and is applied again after its
+// deletion carries, in the annotation, the memory of the former life. With it the
+// new cluster would look for members that are gone.
+func TestAClusterThatIsMadeAnewHasNoPast(t *testing.T) {
+	in := &etcdv1.EtcdCluster{}
+	in.Spec.Size = 5
+	in.Spec.Options.SnapshotCount = 7
+	in.Status.Memory = &etcdv1.Memories{Formed: true}
+	exported, err := legacy.FromV1(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := exported.DeepCopy()
+	again.Status = v1beta2.ClusterStatus{} // as the API server does at creation
+	got, err := legacy.ToV1(again)
+	if err != nil || got.Status.Memory != nil || got.Spec.Options.SnapshotCount != 7 {
+		t.Errorf("made anew: %+v %v", got, err)
+	}
+	if got, err = legacy.ToV1(exported); err != nil || got.Status.Memory == nil {
+		t.Errorf("an update must not forget: %+v %v", got.Status, err)
+	}
+}
+
+func TestUnreadableAnnotations(t *testing.T) {
+	garbage := func(key string) metav1.ObjectMeta { return metav1.ObjectMeta{Annotations: map[string]string{key: "{"}} }
+	in := &etcdv1.EtcdCluster{ObjectMeta: garbage(legacy.AnnotationV1Beta2), Spec: etcdv1.EtcdClusterSpec{Size: 5}}
+	out, err := legacy.FromV1(in)
+	if err != nil || out.Spec.Size != 5 || out.Annotations[legacy.AnnotationV1Beta2] != "" {
+		t.Errorf("it would break the list of all objects: %+v %v", out, err)
+	}
+	_, err = legacy.ToV1(&v1beta2.EtcdCluster{ObjectMeta: garbage(legacy.AnnotationV1)})
+	if err == nil || !strings.Contains(err.Error(), "metadata.annotations["+legacy.AnnotationV1+"] is not readable") {
+		t.Errorf("fields of v1 would be lost, the user must be told: %v", err)
 	}
 }

@@ -1,0 +1,74 @@
+package conversion
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// blame adds to the error of an object that cannot be read the path of the first
+// field that does not fit. Decoders tell it of some types only, and not the index
+// in a list.
+func blame(raw []byte, err error, read func(raw []byte) error) error {
+	var whole map[string]any
+	if json.Unmarshal(raw, &whole) != nil {
+		return err
+	}
+	path, fault := misfit("", whole, func(part any) error {
+		raw, err := json.Marshal(part)
+		if err != nil {
+			return err
+		}
+		return read(raw)
+	})
+	if fault == nil || path == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %w", path[1:], fault)
+}
+
+// misfit returns the path of the first part of the node that does not fit, and why.
+// Whether a part fits is asked with nothing around it but what leads to it.
+func misfit(path string, node any, fits func(any) error) (string, error) {
+	fault := fits(node)
+	if fault == nil {
+		return "", nil
+	}
+	for _, p := range parts(node) {
+		if fits(p.empty) != nil {
+			break // the node is of the wrong type itself, whatever it holds
+		}
+		where, err := misfit(path+p.name, p.value, func(v any) error { return fits(p.around(v)) })
+		if err != nil {
+			return where, err
+		}
+	}
+	return path, fault
+}
+
+// part is one value in an object or a list.
+type part struct {
+	name   string // as paths have it
+	value  any
+	empty  any           // what it is in, without anything in it
+	around func(any) any // what it is in, with nothing else in it
+}
+
+func parts(node any) []part {
+	var all []part
+	switch node := node.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			around := func(v any) any { return map[string]any{key: v} }
+			all = append(all, part{"." + key, node[key], map[string]any{}, around})
+		}
+	case []any:
+		for i, item := range node {
+			around := func(v any) any { return []any{v} }
+			all = append(all, part{fmt.Sprintf("[%d]", i), item, []any{}, around})
+		}
+	}
+	return all
+}
