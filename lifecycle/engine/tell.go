@@ -191,7 +191,7 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	if d.Outcome != lifecycle.Blocked && d.Outcome != lifecycle.Retrying {
 		e.patience.Forget(r.key)
 	}
-	result := reconcile.Result{RequeueAfter: d.After}
+	result := reconcile.Result{RequeueAfter: d.After, Priority: urgency(d)}
 	switch {
 	case r.paused:
 		result.RequeueAfter = 0
@@ -203,10 +203,6 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 		result.RequeueAfter = max(onward, d.Deadline.Sub(e.now()))
 	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
 		result.RequeueAfter = e.patience.When(r.key)
-	}
-	if d.Repairs() {
-		priority := urgent
-		result.Priority = &priority
 	}
 	return result
 }
