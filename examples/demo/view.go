@@ -50,7 +50,7 @@ func allRun(version string, size int32) func(view) bool {
 // repaired holds when all answer again and the operator has said that it repaired something.
 func repaired(size int32) func(view) bool {
 	return func(v view) bool {
-		told := slices.ContainsFunc(v.events, func(e eventsv1.Event) bool { return e.Reason == "Repaired" })
+		told := slices.ContainsFunc(v.events, func(e eventsv1.Event) bool { return e.Action == "Repair" })
 		return told && allRun("1.6.18", size)(v)
 	}
 }

@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -127,44 +125,6 @@ func news[T lifecycle.Custom](before T, d lifecycle.Decision) bool {
 	c := apimeta.FindStatusCondition(*conditions, lifecycle.Ready)
 	ready := lifecycle.Truth(d.Outcome == lifecycle.Done)
 	return d.Speaks() && (c == nil || c.Reason != d.Reason || c.Status != ready)
-}
-
-func (e *engine[T, W]) announce(r *report[T, W]) {
-	if len(r.changes) > 0 {
-		reason := "Provided"
-		if r.drift {
-			reason = "Repaired"
-		}
-		e.event(r, corev1.EventTypeNormal, reason, "Provide", sentence(r))
-	}
-	if r.taken != nil && r.taken.err == nil {
-		e.event(r, corev1.EventTypeNormal, r.taken.step.Reason, r.taken.step.Name, r.taken.step.Message)
-		return
-	}
-	if news(r.before, r.decision) {
-		kind := corev1.EventTypeNormal
-		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
-			kind = corev1.EventTypeWarning
-		}
-		e.event(r, kind, r.decision.Reason, "Decide", r.decision.Message)
-	}
-}
-
-func sentence[T lifecycle.Custom, W any](r *report[T, W]) string {
-	all := make([]string, 0, len(r.changes))
-	for _, c := range r.changes {
-		all = append(all, c.String())
-	}
-	return strings.Join(all, "; ") + "."
-}
-
-// event says it in at most the length that the API allows.
-func (e *engine[T, W]) event(r *report[T, W], kind, reason, action, note string) {
-	const limit = 1000
-	if len(note) > limit {
-		note = note[:limit] + "…"
-	}
-	e.recorder.Eventf(r.obj, nil, kind, reason, action, "%s", note)
 }
 
 // writeStatus writes the status if it differs from what was read.
