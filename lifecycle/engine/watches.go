@@ -30,7 +30,7 @@ func (s *supervisor[T, W]) newCache(ctx context.Context) (cache.Cache, error) {
 		byObject[obj] = cache.ByObject{Label: mine}
 	}
 	for _, obj := range s.app.Watches {
-		byObject[obj] = cache.ByObject{Label: mine, Transform: lean.Transform}
+		byObject[obj] = cache.ByObject{Label: mine, Transform: trim}
 	}
 	store, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
