@@ -86,15 +86,34 @@ func rolloutStuck(seen World) lifecycle.Decision {
 }
 
 func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
-	size, r := want.Spec.Size, seen.Rollout
-	if r.Current && r.Updated == size && r.Total == size && seen.answering() == size && seen.staying() == size {
+	size := want.Spec.Size
+	awaited := rolloutAwaits(size, seen)
+	if awaited == "" {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.WaitFor(lifecycle.Step{
 		Name: rolledOut, Target: want.Name, Reason: "RollingOut",
-		Message: fmt.Sprintf("%d of %d servers answer.", seen.answering(), size),
+		Message: fmt.Sprintf("%d of %d servers answer; waiting for %s.", seen.answering(), size, awaited),
 		Args:    map[string]string{"size": strconv.Itoa(int(size))},
 	}, time.Time{})
+}
+
+// rolloutAwaits names what a rollout still lacks, or nothing once it is complete.
+func rolloutAwaits(size int32, seen World) string {
+	r, present := seen.Rollout, max(seen.Rollout.Total, seen.staying())
+	switch {
+	case !r.Current:
+		return "Kubernetes to take up the latest change of the Deployment"
+	case r.Updated < size:
+		return fmt.Sprintf("new pods, %d of %d are still to come", size-r.Updated, size)
+	case seen.answering() < size:
+		return "the others to be ready"
+	case present > size:
+		return fmt.Sprintf("pods to go, %d too many are there", present-size)
+	case r.Updated != size || r.Total != size:
+		return "Kubernetes to count the pods"
+	}
+	return ""
 }
 
 func everythingAnswers(want *cachev1.Memcached) lifecycle.Decision {

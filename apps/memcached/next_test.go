@@ -91,6 +91,57 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// While all answer, a rollout may be under way: the message says what is missing.
+func TestARolloutSaysWhatItWaitsFor(t *testing.T) {
+	rollout := func(updated, total int32) memcached.Rollout {
+		return memcached.Rollout{Current: true, Updated: updated, Total: total}
+	}
+	two := pods(answers, answers)
+	cases := map[string]struct {
+		reason string
+		seen   memcached.World
+		want   string
+	}{
+		"Unnoticed": {
+			"the Deployment's controller has not looked yet",
+			memcached.World{Rollout: memcached.Rollout{Updated: 2, Total: 2}, Pods: two},
+			"2 of 2 servers answer; waiting for Kubernetes to take up the latest change of the Deployment.",
+		},
+		"Upgrade": {
+			"the old servers answer until new ones do", memcached.World{Rollout: rollout(1, 3), Pods: pods(answers, answers, answers)},
+			"3 of 2 servers answer; waiting for new pods, 1 of 2 are still to come.",
+		},
+		"Starting": {
+			"a new server starts", memcached.World{Rollout: rollout(2, 2), Pods: pods(answers, memcached.Pod{})},
+			"1 of 2 servers answer; waiting for the others to be ready.",
+		},
+		"Lost": {
+			"a lost server is not counted", memcached.World{Rollout: rollout(2, 2), Pods: pods(answers)},
+			"1 of 2 servers answer; waiting for the others to be ready.",
+		},
+		"ScaleIn": {
+			"a server is too many", memcached.World{Rollout: rollout(3, 3), Pods: pods(answers, answers, answers)},
+			"3 of 2 servers answer; waiting for pods to go, 1 too many are there.",
+		},
+		"OldPodsStay": {
+			"an old server is too many, though the Deployment does not count it", memcached.World{Rollout: rolled(2), Pods: pods(answers, answers, memcached.Pod{})},
+			"2 of 2 servers answer; waiting for pods to go, 1 too many are there.",
+		},
+		"Uncounted": {
+			"the Deployment's figures contradict each other", memcached.World{Rollout: rollout(2, 1), Pods: two},
+			"2 of 2 servers answer; waiting for Kubernetes to count the pods.",
+		},
+		"Complete": {"nothing is missing", memcached.World{Rollout: rolled(2), Pods: two}, "All 2 servers answer."},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := (memcached.Planner{}).Next(instance(2), c.seen, noon).Message; got != c.want {
+				t.Errorf("%s: it says %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
 // every calls visit with every world of up to three pods.
 func every(visit func(size int32, seen memcached.World)) {
 	states := []memcached.Pod{

@@ -28,9 +28,6 @@ import (
 // Manager is the field manager of everything that is applied.
 const Manager = "governor"
 
-// mender is the field manager of the rare repair that replaces whole lists.
-const mender = Manager + "-mend"
-
 // OwnerIndex is the cache index by the UID of the controlling owner. The cache
 // behind the Applier's reader must have it for every owned kind.
 const OwnerIndex = "governor.dev/owner"
@@ -192,6 +189,10 @@ func (a *Applier) ensure(
 
 // compare writes the object if what it should be differs from what it is.
 func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, existing client.Object) (*Change, error) {
+	existing, err := a.finish(ctx, owner, existing)
+	if err != nil {
+		return nil, err
+	}
 	fields, err := a.difference(d, existing)
 	if err != nil {
 		return nil, err
@@ -208,25 +209,6 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 		return nil, err
 	}
 	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields}, nil
-}
-
-// mend repairs drift that server-side apply cannot: an entry of a list whose key
-// somebody changed is theirs, and ours beside it makes the object invalid. So the
-// lists that we declare are replaced as a whole, and then applied again.
-func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, invalid error) (string, error) {
-	raw, err := d.content.MarshalJSON()
-	if err != nil {
-		return "", err
-	}
-	target := d.blank()
-	target.SetName(d.name())
-	target.SetNamespace(owner.GetNamespace())
-	err = a.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(mender))
-	if err != nil {
-		return "", errors.Join(invalid, err)
-	}
-	d.version = "" // it was just written
-	return a.write(ctx, owner, d, client.ForceOwnership)
 }
 
 // Never is a resourceVersion that no object has: etcd's count begins with it, before

@@ -7,10 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/issuer"
@@ -97,23 +99,25 @@ func TestBudget(t *testing.T) {
 func TestNextTurn(t *testing.T) {
 	now := time.Unix(1000, 0)
 	step := lifecycle.Step{Name: "Add", Intent: lifecycle.Repair}
+	wish := lifecycle.Step{Name: "Add", Intent: lifecycle.Wish}
 	wait := lifecycle.WaitFor(step, now)
 	cases := map[string]struct {
 		reason   string
 		decision lifecycle.Decision
 		refused  bool
 		want     time.Duration
-		urgent   bool
+		priority *int
 	}{
-		"Settled":   {"at rest nothing is due", lifecycle.First(), false, 0, false},
-		"Heartbeat": {"unless the application cannot be watched", lifecycle.First().Heartbeat(time.Minute), false, time.Minute, false},
-		"Proceed":   {"a step is followed by the next turn, repairs first", lifecycle.Proceed(step), false, onward, true},
-		"Wait":      {"what is watched wakes by itself", wait, false, 0, true},
-		"Deadline":  {"a deadline is looked at", wait.Until(now.Add(time.Hour)), false, time.Hour, true},
-		"Past":      {"a deadline in the past is looked at now", wait.Until(now.Add(-time.Hour)), false, onward, true},
-		"Held":      {"a held step is asked for again", lifecycle.Held(step, lifecycle.Refusal{}), true, held, true},
-		"Blocked":   {"blocked objects come back, ever more slowly", lifecycle.Block("X", ""), false, firstRetry, false},
-		"RetryIn":   {"a planner may say when", lifecycle.RetryIn(time.Hour, "X", ""), false, time.Hour, false},
+		"Settled":   {"at rest nothing is due, and nothing is urgent any more", lifecycle.First(), false, 0, new(ordinary)},
+		"Heartbeat": {"unless the application cannot be watched", lifecycle.First().Heartbeat(time.Minute), false, time.Minute, new(ordinary)},
+		"Proceed":   {"a step is followed by the next turn, repairs first", lifecycle.Proceed(step), false, onward, new(urgent)},
+		"Wish":      {"a wish waits its turn, also after a repair", lifecycle.Proceed(wish), false, onward, new(ordinary)},
+		"Wait":      {"what is watched wakes by itself", wait, false, 0, new(urgent)},
+		"Deadline":  {"a deadline is looked at", wait.Until(now.Add(time.Hour)), false, time.Hour, new(urgent)},
+		"Past":      {"a deadline in the past is looked at now", wait.Until(now.Add(-time.Hour)), false, onward, new(urgent)},
+		"Held":      {"a held step is asked for again", lifecycle.Held(step, lifecycle.Refusal{}), true, held, new(urgent)},
+		"Blocked":   {"blocked objects come back, ever more slowly", lifecycle.Block("X", ""), false, firstRetry, new(ordinary)},
+		"RetryIn":   {"a planner may say when; it is as urgent as it was", lifecycle.RetryIn(time.Hour, "X", ""), false, time.Hour, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +127,9 @@ func TestNextTurn(t *testing.T) {
 				r.refusals = []lifecycle.Refusal{{}}
 			}
 			got := e.nextTurn(r)
-			if got.RequeueAfter != c.want || (got.Priority != nil) != c.urgent {
-				t.Errorf("%s: got %v, want %v, urgent %v", c.reason, got, c.want, c.urgent)
+			want := reconcile.Result{RequeueAfter: c.want, Priority: c.priority}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s: %s", c.reason, diff)
 			}
 		})
 	}

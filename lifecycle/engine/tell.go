@@ -2,12 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
@@ -16,7 +12,6 @@ import (
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -135,55 +130,6 @@ func news[T lifecycle.Custom](before T, d lifecycle.Decision) bool {
 	return d.Speaks() && (c == nil || c.Reason != d.Reason || c.Status != ready)
 }
 
-func (e *engine[T, W]) announce(r *report[T, W]) {
-	if len(r.changes) > 0 {
-		reason := "Provided"
-		if r.drift && !renewed(r.issued) {
-			reason = "Repaired"
-		}
-		e.event(r, corev1.EventTypeNormal, reason, "Provide", sentence(r.changes))
-	}
-	if len(r.issued) > 0 {
-		e.event(r, corev1.EventTypeNormal, "CertificatesIssued", "Issue", sentence(r.issued))
-	}
-	if r.taken != nil && r.taken.err == nil {
-		e.event(r, corev1.EventTypeNormal, r.taken.step.Reason, r.taken.step.Name, r.taken.step.Message)
-		return
-	}
-	if news(r.before, r.decision) {
-		kind := corev1.EventTypeNormal
-		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
-			kind = corev1.EventTypeWarning
-		}
-		e.event(r, kind, r.decision.Reason, "Decide", r.decision.Message)
-	}
-}
-
-// renewed reports whether certificates were issued because their time had come, and
-// not because somebody damaged them.
-func renewed(issued []issuer.Issued) bool {
-	return slices.ContainsFunc(issued, func(i issuer.Issued) bool {
-		return i.Reason == issuer.NearEnd || i.Reason == issuer.Settled || i.Reason == issuer.Expired
-	})
-}
-
-func sentence[S fmt.Stringer](facts []S) string {
-	all := make([]string, 0, len(facts))
-	for _, f := range facts {
-		all = append(all, f.String())
-	}
-	return strings.Join(all, "; ") + "."
-}
-
-// event says it in at most the length that the API allows.
-func (e *engine[T, W]) event(r *report[T, W], kind, reason, action, note string) {
-	const limit = 1000
-	if len(note) > limit {
-		note = note[:limit] + "…"
-	}
-	e.recorder.Eventf(r.obj, nil, kind, reason, action, "%s", note)
-}
-
 // writeStatus writes the status if it differs from what was read.
 func (e *engine[T, W]) writeStatus(ctx context.Context, r *report[T, W]) error {
 	if equality.Semantic.DeepEqual(r.before, r.obj) {
@@ -208,7 +154,7 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	if d.Outcome != lifecycle.Blocked && d.Outcome != lifecycle.Retrying {
 		e.patience.Forget(r.key)
 	}
-	result := reconcile.Result{RequeueAfter: d.After}
+	result := reconcile.Result{RequeueAfter: d.After, Priority: urgency(d)}
 	switch {
 	case r.paused:
 		result.RequeueAfter = 0
@@ -222,10 +168,6 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 		result.RequeueAfter = e.patience.When(r.key)
 	}
 	result.RequeueAfter = e.orDue(r, result.RequeueAfter)
-	if d.Repairs() {
-		priority := urgent
-		result.Priority = &priority
-	}
 	return result
 }
 

@@ -5,13 +5,10 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
-	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
@@ -19,10 +16,6 @@ import (
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
-
-// urgent is the queue priority of an object that lost something. Wishes have the
-// default 0, and what a restart finds at rest has the library's low priority.
-const urgent = 100
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -37,7 +30,7 @@ func (s *supervisor[T, W]) newCache(ctx context.Context) (cache.Cache, error) {
 		byObject[obj] = cache.ByObject{Label: mine}
 	}
 	for _, obj := range s.app.Watches {
-		byObject[obj] = cache.ByObject{Label: mine, Transform: lean.Transform}
+		byObject[obj] = cache.ByObject{Label: mine, Transform: trim}
 	}
 	store, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -81,28 +74,4 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		}
 	}
 	return nil
-}
-
-// belongings wakes the object that the label names; a loss wakes it first.
-func belongings() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { q.Add(instanceOf(e.Object)) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) { q.Add(instanceOf(e.ObjectNew)) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { hurry(q, instanceOf(e.Object)) },
-	}
-}
-
-func instanceOf(obj client.Object) reconcile.Request {
-	return reconcile.Request{NamespacedName: types.NamespacedName{
-		Namespace: obj.GetNamespace(), Name: obj.GetLabels()[lifecycle.LabelInstance],
-	}}
-}
-
-func hurry(q queue, req reconcile.Request) {
-	priority := urgent
-	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
-		return
-	}
-	q.Add(req)
 }

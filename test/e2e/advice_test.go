@@ -1,10 +1,19 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/kube/certs"
 )
 
 // asked is what kubectl prints when a user asks, without effect, for one server.
@@ -36,4 +45,92 @@ func TestUsersAreAdvised(t *testing.T) {
 	must(t, "-n", "governor-system", "rollout", "status", "deployment/governor", "--timeout=60s")
 	must(t, "-n", "governor-system", "delete", "secret/governor-webhook-certificate")
 	eventually(t, "users are advised with another certificate", i.advised)
+}
+
+// certificate is where the operator keeps the webhook's certificate, and who trusts it.
+func certificate(t *testing.T) (*corev1.Secret, *admissionregistrationv1.ValidatingWebhookConfiguration) {
+	t.Helper()
+	secret, config := &corev1.Secret{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
+	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "governor-system", Name: "governor-webhook-certificate"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Get(t.Context(), client.ObjectKey{Name: "governor"}, config); err != nil {
+		t.Fatal(err)
+	}
+	return secret, config
+}
+
+// expire puts a certificate in the Secret that expired long ago, with an authority that everybody trusts.
+func expire(t *testing.T) []byte {
+	t.Helper()
+	names := []string{"governor-webhook.governor-system.svc"}
+	data, err := certs.Enact(certs.Verdict{Do: certs.Replace}, nil, names, time.Now().AddDate(-1, 0, 0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		secret, config := certificate(t)
+		secret.Data, config.Webhooks[0].ClientConfig.CABundle = data, data["ca.crt"]
+		if err := api.Update(t.Context(), config); err != nil {
+			return err
+		}
+		return api.Update(t.Context(), secret)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data["tls.crt"]
+}
+
+// replaced tells whether another certificate is kept and trusted. Meanwhile nobody may be held up.
+func (i *instance) replaced(t *testing.T, useless []byte) error {
+	t.Helper()
+	i.heldUp(t)
+	secret, config := certificate(t)
+	if bytes.Equal(secret.Data["tls.crt"], useless) || !bytes.Equal(secret.Data["ca.crt"], config.Webhooks[0].ClientConfig.CABundle) {
+		return errNotYet
+	}
+	return nil
+}
+
+// heldUp fails if a user must wait, or is refused.
+func (i *instance) heldUp(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	_, err := i.asked()
+	if took := time.Since(began); err != nil || took > 3*time.Second {
+		t.Errorf("kubectl apply took %s, %v", took, err)
+	}
+}
+
+// TestTheCertificateExpired: it is replaced at once, under a running operator and by one that was away meanwhile.
+func TestTheCertificateExpired(t *testing.T) {
+	i := newInstance(t)
+	eventually(t, "users are advised", i.advised)
+	useless, began := expire(t), time.Now()
+	eventually(t, "the certificate is replaced", func(context.Context) error { return i.replaced(t, useless) })
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the expired certificate was kept for %s", took)
+	}
+	eventually(t, "users are advised again", i.advised)
+
+	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
+	t.Cleanup(func() {
+		if err := install(); err != nil {
+			t.Error(err)
+		}
+	})
+	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
+	useless = expire(t)
+	for range 5 {
+		i.heldUp(t)
+	}
+	if err := i.replaced(t, useless); err == nil {
+		t.Error("nobody is there, and yet the certificate was replaced: this proves nothing")
+	}
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the certificate is replaced by an operator that comes back", func(context.Context) error { return i.replaced(t, useless) })
+	eventually(t, "users are advised by an operator that comes back", i.advised)
 }

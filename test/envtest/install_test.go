@@ -48,7 +48,7 @@ func TestTheInstalledRolesSuffice(t *testing.T) {
 	newMemcached(t, namespace, "m", 2)
 	playKubernetes(t, namespace, "m")
 	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
-	eventually(t, "the events tell it", func() error { return told(t, namespace, "Provided", "RollingOut", "AllAnswer") })
+	eventually(t, "the events tell it", func() error { return told(t, namespace, "RollingOut", "AllAnswer") })
 	must(t, api.Delete(t.Context(), m))
 	quiet(t, namespace, op)
 }

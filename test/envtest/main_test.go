@@ -3,6 +3,7 @@
 package envtest_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,10 +109,23 @@ func (o *operator) since(n int64) []string {
 	return slices.Clone(o.wrote[n:])
 }
 
+// setting is what is unusual about an operator.
+type setting struct {
+	// host is where it finds the API server; empty means the usual place.
+	host string
+	// meddle passes a request on, or not, and says what is answered.
+	meddle func(r *http.Request, next http.RoundTripper) (*http.Response, error)
+	// planner is memcached's, of another version.
+	planner lifecycle.Planner[*cachev1.Memcached, memcached.World]
+	// lists are the rings', which several operators share.
+	lists *ring.Lists
+}
+
 // counting counts the requests that change something, other than leases, and
 // fails all requests while the API server is to be away.
 type counting struct {
 	next http.RoundTripper
+	in   setting
 	*operator
 }
 
@@ -123,16 +137,28 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 		c.writes.Add(1)
 		c.note(r.Method + " " + r.URL.Path)
 	}
+	if c.in.meddle != nil {
+		return c.in.meddle(r, c.next)
+	}
 	return c.next.RoundTrip(r)
 }
 
 // startOperator runs an operator for one namespace until the test ends or stop.
 func startOperator(t *testing.T, namespace string, tune ...func(*ctrl.Options, *engine.Options)) *operator {
 	t.Helper()
-	op := &operator{writes: &atomic.Int64{}, lists: ring.NewLists()}
+	return startOperatorIn(t, setting{}, namespace, tune...)
+}
+
+func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ctrl.Options, *engine.Options)) *operator {
+	t.Helper()
+	if s.planner == nil {
+		s.planner = memcached.Planner{}
+	}
+	op := &operator{writes: &atomic.Int64{}, lists: cmp.Or(s.lists, ring.NewLists())}
 	cfg := rest.CopyConfig(config)
+	cfg.Host = cmp.Or(s.host, cfg.Host)
 	cfg.Impersonate.UserName = actor(t)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, op} })
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, s, op} })
 	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
 	engineOptions := engine.Options{Namespaces: []string{namespace}, Version: "test"}
 	for _, f := range tune {
@@ -144,7 +170,7 @@ func startOperator(t *testing.T, namespace string, tune ...func(*ctrl.Options, *
 	e, err := engine.New(mgr, engineOptions)
 	must(t, err)
 	must(t, engine.Register(e, engine.App[*cachev1.Memcached, memcached.World]{
-		Name: memcached.Name, Planner: memcached.Planner{}, Driver: driver.New,
+		Name: memcached.Name, Planner: s.planner, Driver: driver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
 		Watches: []client.Object{&corev1.Pod{}},
 	}))

@@ -124,6 +124,43 @@ func TestDriftIsRepairedAndForeignFieldsStay(t *testing.T) {
 	if dep.Annotations["example.com/mine"] != "yes" || len(dep.Spec.Template.Annotations) != 1 {
 		t.Error("what others set must stay")
 	}
+	ownedBy(t, namespace, "governor Apply", "kubectl-edit Update")
+}
+
+// ownedBy waits until these, and nobody else, own fields of the deployment.
+func ownedBy(t *testing.T, namespace string, want ...string) {
+	t.Helper()
+	eventually(t, "the fields have their owners", func() error {
+		var got []string
+		for _, e := range deploymentOf(t, namespace, "m").ManagedFields {
+			got = append(got, fmt.Sprintf("%s %s", e.Manager, e.Operation))
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			return fmt.Errorf("they are %q, want %q", got, want)
+		}
+		return nil
+	})
+}
+
+// An operator that dies while it repairs a list leaves the repair's own field
+// manager behind; the next one ends the repair, so that a field goes when it is no
+// longer declared.
+func TestARepairThatWasBegunIsFinished(t *testing.T) {
+	namespace := newNamespace(t)
+	first := startOperator(t, namespace)
+	newMemcached(t, namespace, "m", 1)
+	dep := deploymentOf(t, namespace, "m")
+	quiet(t, namespace, first)
+	first.stop()
+	args := &dep.Spec.Template.Spec.Containers[0].Args
+	for _, value := range [][]string{{"--else"}, slices.Clone(*args)} { // only a change gives ownership
+		base := dep.DeepCopy()
+		*args = value
+		must(t, api.Patch(t.Context(), dep, client.MergeFrom(base), client.FieldOwner("governor-mend")))
+		args = &dep.Spec.Template.Spec.Containers[0].Args
+	}
+	startOperator(t, namespace)
+	ownedBy(t, namespace, "governor Apply")
 }
 
 func TestWhatIsDeletedOrUnlabelledByHandComesBack(t *testing.T) {

@@ -59,8 +59,8 @@ func (l *Lists) set(id types.UID, name string, revision int, to Member) error {
 	return nil
 }
 
-// memberLabel marks the ConfigMaps that stand for pods.
-const memberLabel = "ring.test.governor.dev/member"
+// MemberLabel marks the ConfigMaps that stand for pods.
+const MemberLabel = "ring.test.governor.dev/member"
 
 // healthKey is where such a ConfigMap says how the pod is.
 const healthKey = "health"
@@ -82,12 +82,12 @@ func (d driver) Observe(ctx context.Context, r *Ring) (World, error) {
 	w := d.lists.get(r.UID)
 	pods := &corev1.ConfigMapList{}
 	err := d.client.List(ctx, pods, client.InNamespace(r.Namespace),
-		client.MatchingLabels{lifecycle.LabelInstance: r.Name}, client.HasLabels{memberLabel})
+		client.MatchingLabels{lifecycle.LabelInstance: r.Name}, client.HasLabels{MemberLabel})
 	if err != nil {
 		return World{}, fmt.Errorf("cannot list pods: %w", err)
 	}
 	for _, p := range pods.Items {
-		w = w.change(p.Labels[memberLabel], func(m *Member) { m.Pod = Health(p.Data[healthKey]) })
+		w = w.change(p.Labels[MemberLabel], func(m *Member) { m.Pod = Health(p.Data[healthKey]) })
 	}
 	slices.SortFunc(w.Members, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
 	return w, nil
@@ -116,7 +116,7 @@ func podOf(r *Ring, member string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: r.Name + "-" + member, Namespace: r.Namespace,
-			Labels:          map[string]string{memberLabel: member},
+			Labels:          map[string]string{MemberLabel: member},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(r, GroupVersion.WithKind("Ring"))},
 		},
 		Data: map[string]string{healthKey: string(Healthy)},

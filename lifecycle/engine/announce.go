@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/kube/issuer"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// announcement is the event of a turn.
+type announcement struct{ kind, reason, action, note string }
+
+// Actions of events that no step gives its name to.
+const (
+	decided  = "Decide"
+	provided = "Provide"
+	issue    = "Issue"  // certificates
+	repaired = "Repair" // what someone else changed
+)
+
+// announce makes an event of the turn. It is one at most: an event costs the API
+// server as much as a small object.
+func (e *engine[T, W]) announce(r *report[T, W]) {
+	a := r.announcement()
+	if a.reason == "" {
+		return
+	}
+	const longest = 1000 // the API allows little more
+	if len(a.note) > longest {
+		a.note = a.note[:longest] + "…"
+	}
+	e.recorder.Eventf(r.obj, nil, a.kind, a.reason, a.action, "%s", a.note)
+}
+
+// announcement says what was done and what came of it, or nothing if neither is new.
+func (r *report[T, W]) announcement() announcement {
+	a := announcement{kind: corev1.EventTypeNormal, action: r.action()}
+	switch {
+	case r.taken != nil && r.taken.err == nil:
+		step := r.taken.step
+		a.reason, a.action, a.note = step.Reason, step.Name, step.Message
+	case news(r.before, r.decision):
+		a.reason, a.note = r.decision.Reason, r.decision.Message
+		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
+			a.kind = corev1.EventTypeWarning
+		}
+	case certificates(r.issued) != "":
+		a.reason, a.action = "CertificatesIssued", issue
+	case a.action == repaired:
+		a.reason = "Repaired"
+	case a.action == provided:
+		a.reason = "Provided"
+	}
+	a.note = strings.TrimSpace(sentence(r.changes) + " " + certificates(r.issued) + a.note)
+	return a
+}
+
+// renewed reports whether certificates were issued because their time had come, and
+// not because somebody damaged them.
+func renewed(issued []issuer.Issued) bool {
+	return slices.ContainsFunc(issued, func(i issuer.Issued) bool {
+		return i.Reason == issuer.NearEnd || i.Reason == issuer.Settled || i.Reason == issuer.Expired
+	})
+}
+
+// certificates says what was issued anew. Of one that there was not, the change of
+// its Secret tells.
+func certificates(issued []issuer.Issued) string {
+	var s strings.Builder
+	for _, i := range issued {
+		if i.Reason != issuer.Missing {
+			s.WriteString(i.String() + ". ")
+		}
+	}
+	return s.String()
+}
+
+func (r *report[T, W]) action() string {
+	switch {
+	case len(r.changes) == 0:
+		return decided
+	case r.drift && !renewed(r.issued):
+		return repaired
+	}
+	return provided
+}
+
+// sentence names the first few changes: "Created Service m, Deployment m. Pruned
+// ConfigMap m."
+func sentence(changes []apply.Change) string {
+	const enough = 6
+	var s strings.Builder
+	for i, c := range changes[:min(len(changes), enough)] {
+		switch what := c.String(); {
+		case i == 0:
+			s.WriteString(what)
+		case c.Verb == changes[i-1].Verb:
+			s.WriteString("," + strings.TrimPrefix(what, string(c.Verb)))
+		default:
+			s.WriteString(". " + what)
+		}
+	}
+	if more := len(changes) - enough; more > 0 {
+		fmt.Fprintf(&s, " and %d more", more)
+	}
+	if s.Len() > 0 {
+		s.WriteString(".")
+	}
+	return s.String()
+}

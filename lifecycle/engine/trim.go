@@ -1,0 +1,32 @@
+package engine
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+)
+
+// trim drops from what is only watched, before it is cached, what no decision is
+// made from. Of a pod that is most: its volumes, probes and environment are in the
+// template of whoever made it, and they are most of an object's memory.
+func trim(obj any) (any, error) {
+	if accessor, err := meta.Accessor(obj); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	if p, ok := obj.(*corev1.Pod); ok {
+		p.Spec = corev1.PodSpec{
+			NodeName:       p.Spec.NodeName,
+			InitContainers: outlines(p.Spec.InitContainers),
+			Containers:     outlines(p.Spec.Containers),
+		}
+	}
+	return obj, nil
+}
+
+// outlines are the containers by name and image.
+func outlines(containers []corev1.Container) []corev1.Container {
+	kept := make([]corev1.Container, 0, len(containers))
+	for _, c := range containers {
+		kept = append(kept, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	return kept
+}
