@@ -47,8 +47,8 @@ bin/governor:
 	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/governor
 
 .PHONY: image
-image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with memcached's, onto the local cluster
-	@$(LOCALKUBE) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 --load | grep '^loaded'
+image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster
+	@$(LOCALKUBE) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 etcd-3.5 etcd-3.6 etcd-3.7 --load | grep '^loaded'
 
 .PHONY: install
 ifeq ($(CLUSTER),current)
@@ -112,7 +112,7 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 	@trap '$(E2E) down' EXIT; \
 	$(E2E) up --fast-node-detection --kubeconfig $(E2E_KUBECONFIG); \
 	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
-	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 --load >/dev/null; \
+	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 etcd-3.5 etcd-3.6 etcd-3.7 --load >/dev/null; \
 	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -timeout 20m ./test/e2e | grep --line-buffered -v '^=== '
 
 ##: benchmarks

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -10,6 +13,8 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
+	"github.com/governor-dev/governor/apps/etcd"
+	etcddriver "github.com/governor-dev/governor/apps/etcd/driver"
 	"github.com/governor-dev/governor/apps/memcached"
 	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/lifecycle/engine"
@@ -56,6 +61,20 @@ func apis() []func(*runtime.Scheme) error {
 
 // register adds every application to the operator, one line each.
 func register(op *engine.Operator) error {
+	return errors.Join(registerMemcached(op), registerEtcd(op))
+}
+
+func registerEtcd(op *engine.Operator) error {
+	return engine.Register(op, engine.App[*etcdv1.EtcdCluster, etcd.World]{
+		Name: etcd.Name, Planner: etcd.Planner{}, Driver: etcddriver.New, Gates: etcd.Gates(), Farewell: true,
+		Owns: []client.Object{
+			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
+		},
+		Watches: []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
+	})
+}
+
+func registerMemcached(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
 		Name: memcached.Name, Planner: memcached.Planner{}, Driver: memcacheddriver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
