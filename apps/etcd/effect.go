@@ -75,6 +75,9 @@ func added(m *Member, s lifecycle.Step) {
 
 func started(m *Member, s lifecycle.Step) {
 	m.Volume.Exists, m.Set.Exists, m.Pod.Exists = true, true, true
+	if size, given := s.Args[ArgSize]; given {
+		m.Volume.Size = number(size)
+	}
 	m.Set.Version, m.Set.Revision = s.Args[ArgVersion], s.Args[ArgRevision]
 	m.Pod.Version, m.Pod.Revision, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 }

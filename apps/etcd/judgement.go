@@ -38,8 +38,7 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 			continue
 		}
 		m.Name = name
-		s := start(m, want.next, "Bootstrapping", "%s begins the cluster together with the others.", name)
-		return lifecycle.Proceed(with(s, ArgRevision, want.revision))
+		return lifecycle.Proceed(start(want, m, want.next, "Bootstrapping", "%s begins the cluster together with the others.", name))
 	}
 	return lifecycle.Decision{}
 }
@@ -70,8 +69,8 @@ func strippedMember(want goal, seen World) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	s := start(m, want.version(m), "StatefulSetMissing", "%s has its volume but no StatefulSet; it is made again.", m.Name)
-	return lifecycle.Proceed(repair(with(s, ArgRevision, want.revision)))
+	return lifecycle.Proceed(repair(start(want, m, want.version(m), "StatefulSetMissing",
+		"%s has its volume but no StatefulSet; it is made again.", m.Name)))
 }
 
 // mayBelong says that the member was in the list when it was last known, or that

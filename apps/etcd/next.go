@@ -125,8 +125,7 @@ func halfAdded(want goal, seen World) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	s := start(m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)
-	return lifecycle.Proceed(repair(with(s, ArgRevision, want.revision)))
+	return lifecycle.Proceed(repair(start(want, m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)))
 }
 
 // doorAjar waits until what Resources says about doors is so.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
@@ -40,6 +41,8 @@ func TestPreview(t *testing.T) {
 		older = older.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" })
 	}
 	sickly := serving(3).with("e-2", down(0))
+	size := resource.MustParse("8Gi")
+	young := &etcdv1.EtcdCluster{Spec: etcdv1.EtcdClusterSpec{Size: 1, Storage: etcdv1.StorageSpec{Size: &size}}}
 	cases := map[string]struct {
 		reason string
 		want   *etcdv1.EtcdCluster
@@ -47,7 +50,7 @@ func TestPreview(t *testing.T) {
 		plan   string
 	}{
 		"Nothing": {"a settled cluster has no plan", wanted(3), serving(3).World, "Settled AsDeclared"},
-		"Create": {"a new cluster starts all members at once", &etcdv1.EtcdCluster{Spec: etcdv1.EtcdClusterSpec{Size: 1}}, etcd.World{},
+		"Create": {"a new cluster starts all members at once", young, etcd.World{},
 			"StartMember -0\n(Formed)\nSettled AsDeclared"},
 		"Grow": {"one learner after the other", resized(5), serving(3).World, strings.Join([]string{
 			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3",

@@ -12,7 +12,7 @@ import (
 // nothing that its own rule does not finish.
 const (
 	// StartMember makes the member's volume, if it is not there, and then its
-	// StatefulSet. Args: version.
+	// StatefulSet. Args: version, revision, size of a volume that is made.
 	StartMember = "StartMember"
 	// AddLearner and AddVoter add a member to etcd's list. Args: peerURL.
 	AddLearner = "AddLearner"
@@ -87,8 +87,13 @@ func with(s lifecycle.Step, key, value string) lifecycle.Step {
 	return s
 }
 
-func start(m Member, v version, reason, format string, args ...any) lifecycle.Step {
-	return with(step(StartMember, m, reason, format, args...), ArgVersion, v.String())
+// start makes a volume of the wanted size, unless the member has one.
+func start(want goal, m Member, v version, reason, format string, args ...any) lifecycle.Step {
+	s := step(StartMember, m, reason, format, args...)
+	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
+		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
+	}
+	return with(with(s, ArgVersion, v.String()), ArgRevision, want.revision)
 }
 
 func remove(m Member, reason, format string, args ...any) lifecycle.Step {

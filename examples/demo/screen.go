@@ -131,7 +131,8 @@ func (l *lines) show(v view, since time.Duration) {
 			l.say(since, "why: "+why(e))
 		}
 	}
-	if state := fmt.Sprintf("%s ready, %s", v.object.Status.Ready, story(v)); state != l.state {
+	// Why it is so, the events have told.
+	if state := v.object.Status.Ready + " ready"; state != l.state && v.object.Status.Ready != "" {
 		l.state = state
 		l.say(since, state)
 	}
