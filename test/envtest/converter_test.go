@@ -236,6 +236,14 @@ func TestObjectsOfTheLegacyOperatorAreTakenOver(t *testing.T) {
 		u.Object["status"] = map[string]any{"phase": "Running", "size": int64(3)}
 		return client.IgnoreAlreadyExists(api.Create(t.Context(), u))
 	})
+	rewrite(t, "/registry/apiextensions.k8s.io/customresourcedefinitions/"+etcdClusters,
+		`"preserveUnknownFields":false`, `"preserveUnknownFields":true`)
+	eventually(t, "unknown fields are preserved, as then", func() error {
+		if !definitionOf(t).Spec.PreserveUnknownFields {
+			return errNotYet
+		}
+		return nil
+	})
 	a.define(t)
 	a.converts(t)
 	var v1 *etcdv1.EtcdCluster

@@ -65,6 +65,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = env.Stop() }()
 	config.QPS = -1
+	storeURL = env.ControlPlane.Etcd.URL.String()
 	if err := prepare(); err != nil {
 		fmt.Println(err)
 		return 1
