@@ -27,25 +27,34 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/kube/conversion"
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
 // nowhere is a port at which nobody listens.
 const nowhere = 1
 
-// callsTo lets the webhooks of an installed configuration be called at a port of
-// this machine: there is no Service network.
+// callsTo lets what an installed object has called be called at a port of this
+// machine: there is no Service network.
 func callsTo(port int, u *unstructured.Unstructured) {
-	if u.GetKind() != "ValidatingWebhookConfiguration" {
-		return
+	switch u.GetKind() {
+	case "ValidatingWebhookConfiguration":
+		hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
+		for _, hook := range hooks {
+			redirect(port, hook.(map[string]any))
+		}
+		u.Object["webhooks"] = hooks
+	case "CustomResourceDefinition":
+		if hook, ok, _ := unstructured.NestedMap(u.Object, "spec", "conversion", "webhook"); ok {
+			redirect(port, hook)
+			_ = unstructured.SetNestedMap(u.Object, hook, "spec", "conversion", "webhook")
+		}
 	}
-	hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
-	for _, hook := range hooks {
-		hook := hook.(map[string]any)
-		path, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
-		hook["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://localhost:%d%s", port, path)}
-	}
-	u.Object["webhooks"] = hooks
+}
+
+func redirect(port int, hook map[string]any) {
+	path, _, _ := unstructured.NestedString(hook, "clientConfig", "service", "path")
+	hook["clientConfig"] = map[string]any{"url": fmt.Sprintf("https://localhost:%d%s", port, path)}
 }
 
 // adviser is an operator with a webhook, for one namespace.
@@ -57,6 +66,7 @@ type adviser struct {
 	options   certs.Options
 	port      int
 	log       logr.Logger
+	manage    func(*ctrl.Options)
 }
 
 // newAdviser runs it at the time. Its configuration concerns its namespace only, so
@@ -65,7 +75,7 @@ func newAdviser(t *testing.T, now time.Time, edits ...func(*adviser)) *adviser {
 	t.Helper()
 	a := &adviser{
 		namespace: newNamespace(t), port: freePort(t), serving: certs.NewServing(),
-		clock: clocktesting.NewFakeClock(now), log: verbosity(),
+		clock: clocktesting.NewFakeClock(now), log: verbosity(), manage: func(*ctrl.Options) {},
 	}
 	a.options = certs.Options{
 		Namespace: a.namespace, Secret: "governor-webhook-certificate", Configuration: a.namespace,
@@ -84,7 +94,9 @@ func (a *adviser) run(t *testing.T) {
 	a.operator = startOperator(t, a.namespace, func(o *ctrl.Options, e *engine.Options) {
 		o.WebhookServer = a.serving.Server(webhook.Options{Port: a.port, Host: "localhost"})
 		o.Logger, e.Webhooks = a.log, true
+		a.manage(o)
 	})
+	a.mgr.GetWebhookServer().Register(conversion.Path, conversions())
 	keeper, err := certs.New(a.mgr, a.serving, a.options)
 	must(t, err)
 	must(t, a.mgr.Add(keeper))

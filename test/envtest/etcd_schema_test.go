@@ -2,24 +2,13 @@ package envtest_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 )
-
-// etcdDefinition installs the definition, which is not part of the install yet.
-func etcdDefinition(t *testing.T) {
-	t.Helper()
-	_, err := envtest.InstallCRDs(config, envtest.CRDInstallOptions{
-		Paths: []string{filepath.Join("..", "..", "config", "crd", "next")}, ErrorIfPathMissing: true,
-	})
-	must(t, err)
-}
 
 func etcdObject(t *testing.T, version, name, namespace, spec string) *unstructured.Unstructured {
 	t.Helper()
@@ -35,7 +24,6 @@ func etcdObject(t *testing.T, version, name, namespace, spec string) *unstructur
 }
 
 func TestEtcdSchema(t *testing.T) {
-	etcdDefinition(t)
 	namespace := newNamespace(t)
 	long := strings.Repeat("a", 53)
 	cases := map[string]struct{ reason, spec, want string }{
@@ -92,7 +80,6 @@ func refused(t *testing.T, reason, want string, err error) {
 }
 
 func TestEtcdSchemaOfChanges(t *testing.T) {
-	etcdDefinition(t)
 	namespace := newNamespace(t)
 	cases := map[string]struct{ reason, before, after, want string }{
 		"size":      {"size is what changes most", "{size: 3}", "{size: 5}", ""},
@@ -120,7 +107,6 @@ func TestEtcdSchemaOfChanges(t *testing.T) {
 }
 
 func TestEtcdDefaultsAreVisible(t *testing.T) {
-	etcdDefinition(t)
 	u := etcdObject(t, "v1", "plain", newNamespace(t), "")
 	must(t, api.Create(t.Context(), u))
 	want := "map[size:3 storage:map[medium:Persistent retention:Delete size:8Gi] tls:map[mode:Managed]]"
@@ -129,14 +115,56 @@ func TestEtcdDefaultsAreVisible(t *testing.T) {
 	}
 }
 
-// The manifest that users have is accepted as it is; what it means is the matter of
-// the conversion.
-func TestEtcdLegacyManifest(t *testing.T) {
-	etcdDefinition(t)
-	namespace := newNamespace(t)
-	must(t, strict().Create(t.Context(), etcdObject(t, "v1beta2", "example", namespace, "{size: 3, version: 3.2.13}")))
-	scale := etcdObject(t, "v1", "example", namespace, "")
-	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(scale), scale))
-	err := strict().Create(t.Context(), etcdObject(t, "v1beta2", "ten", namespace, "{size: 10}"))
-	refused(t, "sizes are limited in the legacy API, too", "10: spec.size must be 1 to 9", err)
+func TestLegacySchema(t *testing.T) {
+	a := newConverter(t, time.Now())
+	cases := map[string]struct{ reason, spec, want string }{
+		"ten":     {"sizes are limited in the legacy API, too", "{size: 10}", "10: spec.size must be 1 to 9"},
+		"no-size": {"a size was always required", "{}", "spec.size: Required value"},
+		"text":    {"a number is a number", "{size: three}", "spec.size in body must be of type integer"},
+		"sise":    {"a typo in a field's name is refused", "{sise: 3}", `unknown field "spec.sise"`},
+		"version": {"what v1 refuses is no version here", "{size: 3, version: latest}", `spec.version is "latest", allowed are releases such as "3.5.21"`},
+		"v":       {"a leading v was allowed", "{size: 3, version: v3.5.21}", ""},
+		"none":    {"so was none", `{size: 3, version: ""}`, ""},
+		"much":    {"nonsense is refused with its place", "{size: 3, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: much}}}}}", "spec.pod.persistentVolumeClaimSpec.resources.requests.storage"},
+		"env":     {"the operator's own variables are refused", "{size: 3, pod: {etcdEnv: [{name: ETCD_INITIAL_CLUSTER, value: x}]}}", "spec.pod.etcdEnv must not set what the operator decides"},
+		"domain":  {"dots around a domain were usual", "{size: 3, pod: {ClusterDomain: .cluster.local}}", ""},
+		"spaces":  {"spaces were not", `{size: 3, pod: {ClusterDomain: "a b"}}`, `spec.pod.ClusterDomain is "a b", allowed are DNS domains`},
+		"client":  {"the operator is a client", "{size: 3, TLS: {static: {member: {serverSecret: s}}}}", "spec.TLS.static.member.serverSecret and spec.TLS.static.operatorSecret belong together"},
+		"peers":   {"members may talk in private, clients not", "{size: 3, TLS: {static: {member: {peerSecret: p}}}}", ""},
+		"a.b":     {"Services are named after it", "{size: 3}", "metadata.name must start with a letter and have only"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			refused(t, c.reason, c.want, strict().Create(t.Context(), etcdObject(t, "v1beta2", name, a.namespace, c.spec)))
+		})
+	}
+}
+
+// What cannot be changed in v1 cannot be changed through the legacy API either.
+func TestLegacySchemaOfChanges(t *testing.T) {
+	a := newConverter(t, time.Now())
+	claim := func(s string) string { return "{size: 3, pod: {persistentVolumeClaimSpec: " + s + "}}" }
+	storage := func(s string) string { return claim("{resources: {requests: {storage: " + s + "}}}") }
+	const plain, peers = "{size: 3}", "{size: 3, TLS: {static: {member: {peerSecret: p}}}}"
+	cases := map[string]struct{ reason, before, after, want string }{
+		"size":    {"size is what changes most", plain, "{size: 5}", ""},
+		"grow":    {"volumes grow", storage("1Gi"), storage("2Gi"), ""},
+		"shrink":  {"and never shrink", storage("2Gi"), storage("1Gi"), "storage cannot shrink: volumes only grow"},
+		"volumes": {"data cannot be moved", plain, storage("1Gi"), "spec.pod.persistentVolumeClaimSpec cannot be added or removed"},
+		"away":    {"nor back", storage("1Gi"), plain, "spec.pod.persistentVolumeClaimSpec cannot be added or removed"},
+		"class":   {"nor to other disks", claim("{storageClassName: a}"), claim("{storageClassName: b}"), "storageClassName cannot be changed"},
+		"domain":  {"names are for life", plain, "{size: 3, pod: {ClusterDomain: .a}}", "spec.pod.ClusterDomain cannot be changed"},
+		"labels":  {"the rest of the pod is not", plain, "{size: 3, pod: {labels: {a: b}}}", ""},
+		"encrypt": {"encryption is for life", plain, peers, "the Secrets of members can be renamed, but not added or removed"},
+		"rename":  {"Secrets can have other names", peers, "{size: 3, TLS: {static: {member: {peerSecret: q}}}}", ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := etcdObject(t, "v1beta2", name, a.namespace, c.before)
+			must(t, api.Create(t.Context(), u))
+			edited := etcdObject(t, "v1beta2", name, a.namespace, c.after)
+			edited.SetResourceVersion(u.GetResourceVersion())
+			refused(t, c.reason, c.want, api.Update(t.Context(), edited))
+		})
+	}
 }

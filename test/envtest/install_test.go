@@ -22,19 +22,28 @@ import (
 // install applies dist/install.yaml, as a user does.
 func install(t *testing.T) {
 	t.Helper()
+	for _, u := range installed(t) {
+		callsTo(nowhere, u)
+		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl"), client.ForceOwnership))
+	}
+}
+
+// installed are the objects in dist/install.yaml.
+func installed(t *testing.T) []*unstructured.Unstructured {
+	t.Helper()
 	raw, err := os.ReadFile("../../dist/install.yaml")
 	must(t, err)
 	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(raw), 4096)
+	var all []*unstructured.Unstructured
 	for {
 		u := &unstructured.Unstructured{}
 		err := docs.Decode(&u.Object)
 		if errors.Is(err, io.EOF) {
-			return
+			return all
 		}
 		must(t, err)
 		if len(u.Object) > 0 {
-			callsTo(nowhere, u)
-			must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl"), client.ForceOwnership))
+			all = append(all, u)
 		}
 	}
 }

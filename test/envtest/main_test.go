@@ -31,6 +31,8 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/etcd/v1beta2"
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/lifecycle"
@@ -64,6 +66,7 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = env.Stop() }()
 	config.QPS = -1
+	storeURL = env.ControlPlane.Etcd.URL.String()
 	if err := prepare(); err != nil {
 		fmt.Println(err)
 		return 1
@@ -73,7 +76,8 @@ func run(m *testing.M) int {
 
 func prepare() error {
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1.AddToScheme, ring.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme,
+		v1beta2.AddToScheme, ring.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err

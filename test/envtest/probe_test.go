@@ -2,6 +2,8 @@ package envtest_test
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -9,6 +11,9 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/governor-dev/governor/apps/memcached"
@@ -60,4 +65,22 @@ func verbosity() logr.Logger {
 		return logr.Discard()
 	}
 	return funcr.New(func(prefix, args string) { fmt.Println(prefix, args) }, funcr.Options{})
+}
+
+// fetchTable asks as kubectl get does.
+func fetchTable(t *testing.T, path string, into *unstructured.Unstructured) {
+	t.Helper()
+	c, err := rest.HTTPClientFor(config)
+	must(t, err)
+	server, _, err := rest.DefaultServerUrlFor(config)
+	must(t, err)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.JoinPath(path).String(), http.NoBody)
+	must(t, err)
+	request.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	response, err := c.Do(request)
+	must(t, err)
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	must(t, err)
+	must(t, json.Unmarshal(raw, &into.Object))
 }

@@ -14,6 +14,8 @@ import (
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.currentVersion`,description="Version that runs"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="The state in one word"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: members, Services and Secrets are named after it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': Services are named after it"
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -26,7 +28,12 @@ type EtcdCluster struct {
 	Status ClusterStatus `json:"status,omitempty"`
 }
 
-// ClusterSpec is the wanted state.
+// ClusterSpec is the wanted state. What v1 refuses is refused here too, for nothing
+// is validated after a conversion.
+//
+// +kubebuilder:validation:XValidation:rule="self.?pod.persistentVolumeClaimSpec.hasValue() == oldSelf.?pod.persistentVolumeClaimSpec.hasValue()",message="spec.pod.persistentVolumeClaimSpec cannot be added or removed, for data cannot be moved: create another cluster"
+// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain) ? self.pod.ClusterDomain : '') == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain) ? oldSelf.pod.ClusterDomain : '')",message="spec.pod.ClusterDomain cannot be changed: it is part of the names by which members know each other"
+// +kubebuilder:validation:XValidation:rule="(self.?TLS.static.member.peerSecret.orValue('') == '') == (oldSelf.?TLS.static.member.peerSecret.orValue('') == '') && (self.?TLS.static.member.serverSecret.orValue('') == '') == (oldSelf.?TLS.static.member.serverSecret.orValue('') == '')",message="spec.TLS.static: the Secrets of members can be renamed, but not added or removed: create another cluster"
 type ClusterSpec struct {
 	// Number of members, 1 to 9.
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",message="spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"
@@ -37,6 +44,8 @@ type ClusterSpec struct {
 	Repository string `json:"repository,omitempty"`
 
 	// Release of etcd, such as "3.2.13", which is also the default.
+	// +kubebuilder:validation:MaxLength=20
+	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?3[.][0-9]{1,2}([.][0-9]{1,3})?$')",messageExpression="'spec.version is \"' + self + '\", allowed are releases such as \"3.5.21\"'"
 	// +optional
 	Version string `json:"version,omitempty"`
 
@@ -80,11 +89,15 @@ type PodPolicy struct {
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// Environment of etcd's container.
+	// Environment of etcd's container. What the operator decides is refused.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:XValidation:rule="self.all(e, !e.name.startsWith('ETCD_NAME') && !e.name.startsWith('ETCD_DATA_DIR') && !e.name.startsWith('ETCD_WAL_DIR') && !e.name.startsWith('ETCD_CONFIG_FILE') && !e.name.startsWith('ETCD_FORCE_NEW_CLUSTER') && !e.name.startsWith('ETCD_STRICT_RECONFIG_CHECK') && !e.name.startsWith('ETCD_DISCOVERY') && !e.name.startsWith('ETCD_PROXY') && !e.name.startsWith('ETCD_ENABLE_V2') && !e.name.startsWith('ETCD_INITIAL_CLUSTER') && !e.name.startsWith('ETCD_INITIAL_ADVERTISE') && !e.name.startsWith('ETCD_LISTEN_') && !e.name.startsWith('ETCD_ADVERTISE_') && !e.name.startsWith('ETCD_PEER_') && !e.name.startsWith('ETCD_CERT_FILE') && !e.name.startsWith('ETCD_KEY_FILE') && !e.name.startsWith('ETCD_TRUSTED_CA_FILE') && !e.name.startsWith('ETCD_CA_FILE') && !e.name.startsWith('ETCD_CLIENT_CERT_AUTH') && !e.name.startsWith('ETCD_AUTO_TLS'))",message="spec.pod.etcdEnv must not set what the operator decides: names, URLs, membership, the data directory and the TLS files"
 	// +optional
 	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty"`
 
 	// Claim for each member's volume; without it data lives as long as the pod.
+	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.pod.persistentVolumeClaimSpec.storageClassName cannot be changed: create another cluster"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests && has(oldSelf.resources) && has(oldSelf.resources.requests) && 'storage' in oldSelf.resources.requests) || quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage cannot shrink: volumes only grow"
 	// +optional
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 
@@ -105,6 +118,8 @@ type PodPolicy struct {
 	DNSTimeoutInSecond int64 `json:"DNSTimeoutInSecond,omitempty"`
 
 	// DNS domain of the Kubernetes cluster, such as ".cluster.local".
+	// +kubebuilder:validation:MaxLength=200
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[.]?([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?[.]?$')",messageExpression="'spec.pod.ClusterDomain is \"' + self + '\", allowed are DNS domains such as \".cluster.local\"'"
 	// +optional
 	ClusterDomain string `json:"ClusterDomain"`
 }
@@ -117,6 +132,8 @@ type TLSPolicy struct {
 }
 
 // StaticTLS are certificates of your own.
+//
+// +kubebuilder:validation:XValidation:rule="(self.?operatorSecret.orValue('') == '') == (self.?member.serverSecret.orValue('') == '')",message="spec.TLS.static.member.serverSecret and spec.TLS.static.operatorSecret belong together: the operator is a client of the members"
 type StaticTLS struct {
 	// Certificates of the members.
 	// +optional
