@@ -90,8 +90,8 @@ func (r *report[T, W]) action() string {
 	return provided
 }
 
-// sentence names the first few changes: "Created Service m, Deployment m. Pruned
-// ConfigMap m."
+// sentence names the first few changes, e.g. "Created Service m, Deployment m.
+// Pruned ConfigMap m.", and how many more there are.
 func sentence(changes []apply.Change) string {
 	const enough = 6
 	var s strings.Builder

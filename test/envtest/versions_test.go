@@ -68,7 +68,7 @@ func TestTwoVersionsNeverFight(t *testing.T) {
 	})
 	newMemcached(t, namespace, "m", 1)
 	playKubernetes(t, namespace, "m")
-	newRing(t, namespace, "r", 1)
+	newRing(t, namespace, "witness", 1)
 	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
 	second := rival(t, namespace, "v2", setting{lists: lists, planner: newer{}})
 	first.provides(t, namespace, false)
@@ -76,8 +76,8 @@ func TestTwoVersionsNeverFight(t *testing.T) {
 
 	first.stop()
 	second.provides(t, namespace, true)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 3 })
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, namespace, "witness", func(s *ring.Spec) { s.Size = 3 })
+	ringReaches(t, namespace, "witness", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, second)
 	only(t, second.since(0), "PATCH /api/v1/namespaces/"+namespace+"/services/m")
 	before := second.writes.Load()
@@ -89,7 +89,7 @@ func TestTwoVersionsNeverFight(t *testing.T) {
 	second.stop()
 	third.provides(t, namespace, false)
 	only(t, third.since(0), "PATCH /api/v1/namespaces/"+namespace+"/services/m")
-	for i, e := range bookOf(t, namespace, "r").Entries {
+	for i, e := range bookOf(t, namespace, "witness").Entries {
 		want := "v2"
 		if i == 0 {
 			want = "v1"

@@ -37,9 +37,9 @@ func TestAConflictingStatusIsToldAgain(t *testing.T) {
 		return answer, err
 	}}, namespace)
 	newMemcached(t, namespace, "m", 1)
-	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
 	playKubernetes(t, namespace, "m")
-	m = reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
 	if n := conflicts.Load(); n != 3 || len(m.Labels) != 3 {
 		t.Errorf("%d conflicts, the labels are %v; want 3 of each", n, m.Labels)
 	}
