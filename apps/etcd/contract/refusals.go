@@ -17,16 +17,16 @@ import (
 func refusals(t *testing.T, s System) {
 	c := forms(t, s, 3)
 	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })
-	accepted(t, s, add(etcd.AddLearner, "stray-1"))
+	accepted(t, s, Add(etcd.AddLearner, "stray-1"))
 	learner := named(t, s, "a learner", func(m etcd.Member) bool { return m.Role == etcd.Learner }).Name
-	refused(t, s, add(etcd.AddLearner, "stray-2"), "too many learner members")
+	refused(t, s, Add(etcd.AddLearner, "stray-2"), "too many learner members")
 	refused(t, s, on(t, s, etcd.Promote, learner), "in sync with leader")
 	accepted(t, s, on(t, s, etcd.RemoveMember, learner))
 
 	down := follower(t, c)
 	s.LoseSet(t, down)
-	refused(t, s, add(etcd.AddLearner, "stray-3"), "unhealthy cluster")
-	refused(t, s, add(etcd.AddVoter, "stray-4"), "unhealthy cluster")
+	refused(t, s, Add(etcd.AddLearner, "stray-3"), "unhealthy cluster")
+	refused(t, s, Add(etcd.AddVoter, "stray-4"), "unhealthy cluster")
 	other := named(t, s, "a follower that serves", func(m etcd.Member) bool { return m.Name != down && !m.Leads })
 	refused(t, s, on(t, s, etcd.RemoveMember, other.Name), "unhealthy cluster")
 	accepted(t, s, on(t, s, etcd.RemoveMember, down))
@@ -34,14 +34,27 @@ func refusals(t *testing.T, s System) {
 	replaced(t, c, rests(t, s), down)
 }
 
-func add(name, member string) lifecycle.Step {
+// Add adds a member that is not of the cluster.
+func Add(name, member string) lifecycle.Step {
 	return lifecycle.Step{Name: name, Target: member, Args: map[string]string{etcd.ArgPeerURL: "http://" + member + ".invalid:2380"}}
 }
 
 func on(t *testing.T, s System, name, member string) lifecycle.Step {
 	t.Helper()
-	m := named(t, s, member, func(m etcd.Member) bool { return m.Name == member })
-	return lifecycle.Step{Name: name, Target: member, Args: map[string]string{etcd.ArgID: strconv.FormatUint(m.ID, 16)}}
+	named(t, s, member, func(m etcd.Member) bool { return m.Name == member })
+	return On(s.Observe(t), name, member)
+}
+
+// On does it to a member of the list; one that is not in it has the ID 0, which no
+// member has.
+func On(seen etcd.World, name, member string) lifecycle.Step {
+	var id uint64
+	for _, m := range seen.Members {
+		if m.Name == member {
+			id = m.ID
+		}
+	}
+	return lifecycle.Step{Name: name, Target: member, Args: map[string]string{etcd.ArgID: strconv.FormatUint(id, 16)}}
 }
 
 // named returns the first member of the list that is so.
