@@ -166,14 +166,16 @@ func alive(v version, seconds, failures int32) *corev1.Probe {
 }
 
 // readiness asks for /health, which is a linearizable read. That space has run out is
-// no reason to stop reads. Before 3.3 the endpoint is only on the client port,
-// which may want a certificate; connecting must do.
+// no reason to stop reads. Before 3.5 each such question is an entry of the old API in
+// the log, and 3.6 panics when it meets one (etcd-io/etcd issue 20809): there
+// connecting must do, and the operator's own reads.
 func readiness(v version) *corev1.Probe {
 	p := &corev1.Probe{PeriodSeconds: 2, FailureThreshold: 2, TimeoutSeconds: 3}
-	p.HTTPGet = &corev1.HTTPGetAction{Path: "/health?exclude=NOSPACE", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP}
-	if !v.can(metricsPort) {
-		p.HTTPGet, p.TCPSocket = nil, &corev1.TCPSocketAction{Port: intstr.FromString("client")}
+	if !v.can(v3Health) {
+		p.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromString("client")}
+		return p
 	}
+	p.HTTPGet = &corev1.HTTPGetAction{Path: "/health?exclude=NOSPACE", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP}
 	return p
 }
 

@@ -48,13 +48,18 @@ func hinderedAny(want goal, seen World, now time.Time) lifecycle.Decision {
 }
 
 // epitaphs are words with which etcd ends when its data cannot be used, and what
-// they mean.
+// they mean. Kubernetes keeps the last two kibibytes, of which a panic's stack takes
+// so many that only the function is left that found the data wanting.
 var epitaphs = []struct{ words, means string }{
 	{"couldn't find local name", "the data directory is empty"},
 	{"crc mismatch", "the log is corrupt (crc mismatch)"},
 	{"max entry size limit exceeded", "the log is corrupt"},
 	{"tocommit(", "the log has lost entries"},
+	{"raftLog).commitTo(", "the log has lost entries"},
 	{"failed to recover v3 backend", "the database is missing or corrupt"},
+	{"etcdserver.recoverSnapshot(", "the database is missing or corrupt"},
+	{`"error":"invalid database"`, "the database is corrupt"},
+	{"bbolt.(*DB).freepages(", "the database is corrupt"},
 	{"freepages: failed to get all reachable pages", "the database is corrupt"},
 	{"page already freed", "the database is corrupt"},
 	{"snapshot file doesn't exist", "a snapshot is missing"},

@@ -305,7 +305,15 @@ func TestDiagnose(t *testing.T) {
 		"Empty":   {"a shut door", `"error":"couldn't find local name \"e-0\" in the initial cluster configuration"`, "the data directory is empty"},
 		"Corrupt": {"a broken log", `panic: walpb: crc mismatch`, "the log is corrupt (crc mismatch)"},
 		"Lost":    {"a log that is shorter than it was", `tocommit(8) is out of range [lastIndex(3)]`, "the log has lost entries"},
-		"Flag":    {"a wrong flag says nothing about data", `unknown flag: --x`, ""},
+		"Missing": {"a database that is not there, of which only the stack is left",
+			"zap.(*Logger).Panic(0x7ffd48200c8d)\n\t/zap/logger.go:285 +0x4b\ngo.etcd.io/etcd/server/v3/etcdserver.recoverSnapshot({{0x7ffd48200c8d",
+			"the database is missing or corrupt"},
+		"Header": {"a database without its first page", `member/snap/db","error":"invalid database","stacktrace":"go.etcd.io`, "the database is corrupt"},
+		"Pages": {"a database with pages of something else",
+			"go.etcd.io/bbolt.(*DB).freepages(0x12ce6e078488)\n\t/bbolt@v1.4.3/db.go:1251 +0x22e", "the database is corrupt"},
+		"Locked": {"a database that another process has open is whole",
+			`member/snap/db","error":"timeout","stacktrace":"` + "\npanic: failed to open database\ngo.etcd.io/etcd/server/v3/storage/backend.newBackend({{", ""},
+		"Flag": {"a wrong flag says nothing about data", `unknown flag: --x`, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

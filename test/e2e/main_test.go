@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
 // patience is how long a test waits for what must come; much less is usual.
@@ -53,7 +54,7 @@ func run(m *testing.M) int {
 
 func prepare() error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, cachev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return err
 		}

@@ -67,14 +67,15 @@ func (i *instance) Settles(t *testing.T, outcome lifecycle.Outcome, reason strin
 }
 
 // tells compares what the object's conditions say about its present generation.
-func tells(m *cachev1.Memcached, outcome lifecycle.Outcome, reason string) error {
+func tells(m lifecycle.Custom, outcome lifecycle.Outcome, reason string) error {
+	_, conditions := m.Told()
 	for _, want := range lifecycle.Summary(lifecycle.Decision{Outcome: outcome, Reason: reason}) {
-		got := apimeta.FindStatusCondition(m.Status.Conditions, want.Type)
-		if got == nil || got.Status != want.Status || got.ObservedGeneration != m.Generation {
+		got := apimeta.FindStatusCondition(*conditions, want.Type)
+		if got == nil || got.Status != want.Status || got.ObservedGeneration != m.GetGeneration() {
 			return fmt.Errorf("%w: %s is %+v", errNotYet, want.Type, got)
 		}
 	}
-	if ready := apimeta.FindStatusCondition(m.Status.Conditions, lifecycle.Ready); ready.Reason != reason {
+	if ready := apimeta.FindStatusCondition(*conditions, lifecycle.Ready); ready.Reason != reason {
 		return fmt.Errorf("%w: it is %s: %s", errNotYet, ready.Reason, ready.Message)
 	}
 	return nil

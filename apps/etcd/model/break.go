@@ -45,7 +45,7 @@ func (m *Model) losePod(name string, _ *rand.Rand) string {
 	if m.volatile && !m.spare(name) {
 		return ""
 	}
-	m.bury(name)
+	m.LosePod(name)
 	return "the pod of " + name + " is lost"
 }
 
@@ -105,7 +105,7 @@ func (m *Model) loseSet(name string, _ *rand.Rand) string {
 	if m.volatile && !m.spare(name) {
 		return ""
 	}
-	delete(m.sets, name)
+	m.LoseSet(name)
 	return "somebody deletes the StatefulSet " + name
 }
 
@@ -119,8 +119,7 @@ func (m *Model) ill(what string, with func(*pod)) func(string, *rand.Rand) strin
 }
 
 func (m *Model) byHandRemoved(name string, _ *rand.Rand) string {
-	e, ok := m.entry(name)
-	if !ok || !m.hasQuorum() || m.voters(anyone) < 3 || m.remove(*e) != nil {
+	if m.voters(anyone) < 3 || m.RemoveByHand(name) != nil {
 		return ""
 	}
 	return "somebody removes " + name + " with etcdctl"
@@ -132,14 +131,49 @@ func (m *Model) byHandAdded(_ string, chance *rand.Rand) string {
 	if !m.hasQuorum() || role == etcd.Voter && m.voters(m.talks) < (n+1)/2+1 {
 		return ""
 	}
-	name := fmt.Sprintf("stranger%d", m.lastID+1)
-	if m.add(name, "http://"+name+":2380", role) != nil {
+	name, err := m.AddByHand(role)
+	if err != nil {
 		return ""
+	}
+	return "somebody adds " + name + " with etcdctl as a " + string(role)
+}
+
+// AddByHand adds a member that never starts, as etcdctl would.
+func (m *Model) AddByHand(role etcd.Role) (string, error) {
+	if !m.hasQuorum() {
+		return "", errNoLeader
+	}
+	name := fmt.Sprintf("stranger%d", m.lastID+1)
+	if err := m.add(name, "http://"+name+":2380", role); err != nil {
+		return "", err
 	}
 	if e, ok := m.entry(name); ok {
 		e.stranger = true
 	}
-	return "somebody adds " + name + " with etcdctl as a " + string(role)
+	return name, nil
+}
+
+// RemoveByHand takes the member from the list, as etcdctl would.
+func (m *Model) RemoveByHand(name string) error {
+	e, ok := m.entry(name)
+	switch {
+	case !m.hasQuorum():
+		return errNoLeader
+	case !ok:
+		return errNotFound
+	}
+	return m.remove(*e)
+}
+
+// LosePod takes the member's pod away; with volatile storage its data is in it.
+func (m *Model) LosePod(name string) { m.bury(name) }
+
+// LoseSet takes the member's StatefulSet away, and Kubernetes then its pod.
+func (m *Model) LoseSet(name string) {
+	delete(m.sets, name)
+	if p, ok := m.pods[name]; ok {
+		p.leaving = true
+	}
 }
 
 // LoseVolume takes the member's volume away with its pod, whatever becomes of the

@@ -172,11 +172,11 @@ func (s *system) turn(t *testing.T) lifecycle.Decision {
 	s.model.Tick(s.now, s.chance)
 	p, seen := etcd.Planner{}, s.model.Observe(s.now)
 	resources, err := p.Resources(s.want, seen)
-	if err == nil {
+	if err == nil && !s.want.Spec.Paused {
 		err = s.model.Provide(s.want, resources, sim.Fair())
 	}
 	d := p.Next(s.want, seen, s.now)
-	if err == nil && d.Outcome == lifecycle.Proceeding {
+	if err == nil && d.Outcome == lifecycle.Proceeding && !s.want.Spec.Paused {
 		s.steps = append(s.steps, d.Step)
 		err = s.model.Act(s.want, seen, d.Step, sim.Fair())
 	}

@@ -1,0 +1,118 @@
+// Package contract says what any etcd does under the planner's rules. The same suite
+// runs on the in-memory model and on a real cluster, so the model cannot lie.
+package contract
+
+import (
+	"slices"
+	"testing"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// System is an etcd cluster, real or not, under an operator.
+type System interface {
+	// Apply makes the cluster what the edit makes of it.
+	Apply(t *testing.T, edit func(*etcdv1.EtcdClusterSpec))
+
+	// Settles waits until the rules say so of the world as it is now, and the
+	// object tells it. It fails the test if that does not come.
+	Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *etcdv1.EtcdCluster
+
+	// Rests lets the operator go on for so long that it would have done what it has
+	// in mind.
+	Rests(t *testing.T)
+
+	// Await lets time pass until it holds. It fails the test if that does not come.
+	Await(t *testing.T, what string, holds func() error)
+
+	// Observe is what a driver sees.
+	Observe(t *testing.T) etcd.World
+
+	// Act is what a driver does, without an operator's judgement. The cluster is
+	// paused before.
+	Act(t *testing.T, s lifecycle.Step) error
+
+	// LosePods takes the pods away at once, as nodes that die would.
+	LosePods(t *testing.T, members ...string)
+
+	// LoseVolumes takes the volumes away with the pods.
+	LoseVolumes(t *testing.T, members ...string)
+
+	// LoseSet takes the StatefulSet away, and its pod with it.
+	LoseSet(t *testing.T, member string)
+
+	// RemoveByHand and AddByHand change the member list as etcdctl would.
+	RemoveByHand(t *testing.T, member string)
+	AddByHand(t *testing.T, role etcd.Role)
+}
+
+// Run runs the suite; each test gets a system of its own.
+func Run(t *testing.T, fresh func(t *testing.T) System) {
+	t.Helper()
+	suite := map[string]func(*testing.T, System){
+		"FormsWithOne": formsWithOne, "ScalesToAnySize": scales,
+		"KeepsWhoLosesAPod": losesPod, "ReplacesWhoLosesItsVolume": losesVolume, "RestoresAStatefulSet": losesSet,
+		"ReplacesWhoIsRemovedByHand": removedByHand, "RemovesWhoIsAddedByHand": addedByHand,
+		"ComesBackWithItsQuorum": quorumBack, "TouchesNothingWhenTheDataIsLost": dataLost,
+		"RefusesWhatEtcdRefuses": refusals,
+	}
+	for name, test := range suite {
+		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
+	}
+}
+
+// forms makes a cluster and returns it at rest.
+func forms(t *testing.T, s System, size int32) *etcdv1.EtcdCluster {
+	t.Helper()
+	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
+	return rests(t, s)
+}
+
+// rests waits until all is as declared, and checks what then holds of every cluster.
+func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
+	t.Helper()
+	c := s.Settles(t, lifecycle.Done, "AsDeclared")
+	if size := int(c.Spec.Size); len(c.Status.Members) != size || int(c.Status.ReadyReplicas) != size {
+		t.Errorf("%d members are wanted, the status has %+v", size, c.Status.Members)
+	}
+	if c.Status.ClusterID == "" || c.Status.Leader == "" || !slices.Contains(names(c), c.Status.Leader) {
+		t.Errorf("the cluster's ID is %q, its leader %q of %v", c.Status.ClusterID, c.Status.Leader, names(c))
+	}
+	for _, m := range s.Observe(t).Members {
+		if m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Joined || m.Stranger || m.Door != etcd.Shut || m.Index == 0 {
+			t.Errorf("all is as declared, but %s is %+v", m.Name, m)
+		}
+	}
+	return c
+}
+
+func names(c *etcdv1.EtcdCluster) []string {
+	var all []string
+	for _, m := range c.Status.Members {
+		all = append(all, m.Name)
+	}
+	return all
+}
+
+// identities are the members' IDs by name.
+func identities(c *etcdv1.EtcdCluster) map[string]string {
+	all := map[string]string{}
+	for _, m := range c.Status.Members {
+		all[m.Name] = m.ID
+	}
+	return all
+}
+
+// follower is a member that does not lead.
+func follower(t *testing.T, c *etcdv1.EtcdCluster) string {
+	t.Helper()
+	for _, name := range names(c) {
+		if name != c.Status.Leader {
+			return name
+		}
+	}
+	t.Fatalf("no follower among %v", names(c))
+	return ""
+}

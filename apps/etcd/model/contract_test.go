@@ -1,0 +1,81 @@
+package model_test
+
+import (
+	"fmt"
+	"testing"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/apps/etcd/contract"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// TestContract holds the model to what real etcd does; the same suite is in test/e2e.
+func TestContract(t *testing.T) {
+	contract.Run(t, func(*testing.T) contract.System { return modelled{newSystem(1)} })
+}
+
+// modelled implements contract.System.
+type modelled struct{ *system }
+
+func (m modelled) Apply(_ *testing.T, edit func(*etcdv1.EtcdClusterSpec)) { edit(&m.want.Spec) }
+
+func (m modelled) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *etcdv1.EtcdCluster {
+	t.Helper()
+	m.settles(t, outcome, reason)
+	return m.want.DeepCopy()
+}
+
+func (m modelled) Rests(t *testing.T) {
+	t.Helper()
+	for range 1000 {
+		m.turn(t)
+	}
+}
+
+func (m modelled) Await(t *testing.T, what string, holds func() error) {
+	t.Helper()
+	var err error
+	for range 1000 {
+		if err = holds(); err == nil {
+			return
+		}
+		m.turn(t)
+	}
+	t.Fatalf("%s: %v", what, err)
+}
+
+func (m modelled) Observe(*testing.T) etcd.World { return m.model.Observe(m.now) }
+
+func (m modelled) Act(t *testing.T, s lifecycle.Step) error {
+	t.Helper()
+	return m.model.Act(m.want, m.Observe(t), s, sim.Fair())
+}
+
+func (m modelled) LosePods(_ *testing.T, members ...string) {
+	for _, name := range members {
+		m.model.LosePod(name)
+	}
+}
+
+func (m modelled) LoseVolumes(_ *testing.T, members ...string) {
+	for _, name := range members {
+		m.model.LoseVolume(name)
+	}
+}
+
+func (m modelled) LoseSet(_ *testing.T, member string) { m.model.LoseSet(member) }
+
+func (m modelled) RemoveByHand(t *testing.T, member string) {
+	t.Helper()
+	m.Await(t, "somebody removes "+member, func() error { return m.model.RemoveByHand(member) })
+}
+
+func (m modelled) AddByHand(t *testing.T, role etcd.Role) {
+	t.Helper()
+	m.Await(t, fmt.Sprintf("somebody adds a %s", role), func() error {
+		_, err := m.model.AddByHand(role)
+		return err
+	})
+}
