@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -136,7 +135,7 @@ func (d *Driver) remove(ctx context.Context, obj client.Object) error {
 // reference is a copy that can be handed on: what the cache gave is shared.
 func reference(obj client.Object) client.Object {
 	meta := metav1.ObjectMeta{
-		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: types.UID(obj.GetUID()), Labels: obj.GetLabels(),
+		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Labels: obj.GetLabels(),
 	}
 	switch obj.(type) {
 	case *appsv1.StatefulSet:

@@ -100,7 +100,7 @@ func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	line, err := d.lines.to(whom, address, name, k)
+	line, err := d.lines.to(whom, address, name, k, d.now())
 	if err != nil {
 		return answer{}
 	}

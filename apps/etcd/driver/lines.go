@@ -32,10 +32,9 @@ func newLines() *lines { return &lines{open: map[string]*line{}} }
 
 // to returns a connection to whom at the address, whose certificate must have the
 // name. One to another address, or with other keys, is replaced.
-func (l *lines) to(whom, address, name string, k keys) (*grpc.ClientConn, error) {
+func (l *lines) to(whom, address, name string, k keys, now time.Time) (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	now := time.Now()
 	l.sweep(now)
 	have := l.open[whom]
 	if have != nil && have.address == address && have.digest == k.digest {
