@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -101,14 +102,14 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 		return keys{missing: true}, err
 	}
 	version := mine.ResourceVersion
-	var authorities []*corev1.Secret
+	var authorities [][]byte
 	for _, name := range etcd.Authorities(want) {
 		s, err := d.minted(ctx, want, name)
 		if err != nil {
 			return keys{}, err
 		}
 		if s != nil {
-			authorities, version = append(authorities, s), version+" "+s.ResourceVersion
+			authorities, version = append(authorities, s.Data[modern.authorities]), version+" "+s.ResourceVersion
 		}
 	}
 	known, now := d.rings.get(want.UID), d.now()
@@ -118,7 +119,7 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	config, err := configure(bundleOf(mine, modern))
 	k := keys{config: config, missing: err != nil, digest: digest(mine.Data)}
 	if len(authorities) == len(etcd.Authorities(want)) {
-		k.trust = trusted(authorities, modern)
+		k.trust = trusted(authorities)
 	}
 	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
 }
@@ -136,13 +137,10 @@ func (d *Driver) minted(ctx context.Context, want *etcdv1.EtcdCluster, name stri
 	return s, nil
 }
 
-// trusted is a digest of the authorities in the Secrets.
-func trusted(secrets []*corev1.Secret, keys ...layout) string {
-	bundles := map[string][]byte{}
-	for i, s := range secrets {
-		bundles[fmt.Sprint(i)] = s.Data[keys[min(i, len(keys)-1)].authorities]
-	}
-	return digest(bundles)[:12]
+// trusted is a digest of the authorities.
+func trusted(bundles [][]byte) string {
+	sum := sha256.Sum256(bytes.Join(bundles, []byte{0}))
+	return hex.EncodeToString(sum[:6])
 }
 
 // names of users' own Secrets; another name is read at once.

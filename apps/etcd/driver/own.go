@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -40,39 +41,58 @@ func uses(want *etcdv1.EtcdCluster) []use {
 	return slices.DeleteFunc(all, func(u use) bool { return u.name == "" })
 }
 
+// held is one of users' own Secrets, as it was found.
+type held struct {
+	use
+	secret  *corev1.Secret
+	legacy  bool
+	problem string
+}
+
+func (h held) layout() layout {
+	if h.legacy {
+		return h.use.legacy
+	}
+	return modern
+}
+
 // ownKeys reads and judges users' own Secrets.
 func (d *Driver) ownKeys(ctx context.Context, want *etcdv1.EtcdCluster, now time.Time) (keys, error) {
-	var k keys
-	var members []*corev1.Secret
-	var layouts []layout
-	for i, u := range uses(want) {
+	var all []held
+	for _, u := range uses(want) {
 		s := &corev1.Secret{}
 		err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: u.name}, s)
 		if client.IgnoreNotFound(err) != nil {
 			return keys{}, fmt.Errorf("cannot read the Secret %q: %w", u.name, err)
 		}
-		legacy := isLegacy(s, u)
-		problem := judge(s, u, legacy, apierrors.IsNotFound(err), now)
-		if i > 0 && problem == "" && legacy != k.legacy {
-			problem = fmt.Sprintf("spec.tls.secrets.%s: the Secret %q has other keys than the rest. Use tls.crt, tls.key and ca.crt in all.", u.field, u.name)
+		h := held{use: u, secret: s, legacy: isLegacy(s, u)}
+		h.problem = h.judge(apierrors.IsNotFound(err), now)
+		all = append(all, h)
+	}
+	return together(all), nil
+}
+
+// together are the keys of all Secrets. etcd is told of one kind of keys.
+func together(all []held) keys {
+	var k keys
+	var authorities [][]byte
+	for _, h := range all {
+		if h.problem == "" && h.legacy != all[0].legacy {
+			h.problem = h.says("has other keys than the rest. Use tls.crt, tls.key and ca.crt in all.")
 		}
-		if k.problem == "" {
-			k.problem = problem
-		}
-		k.legacy = legacy
-		if u.field == "client" {
-			k.digest = digest(s.Data)
-			if k.config, err = configure(bundleOf(s, chosen(u, legacy))); err != nil {
-				k.missing = true
-			}
+		k.problem = cmp.Or(k.problem, h.problem)
+		k.legacy = k.legacy || h.legacy
+		if h.field != "client" {
+			authorities = append(authorities, h.secret.Data[h.layout().authorities])
 			continue
 		}
-		members, layouts = append(members, s), append(layouts, chosen(u, legacy))
+		config, err := configure(bundleOf(h.secret, h.layout()))
+		k.config, k.missing, k.digest = config, err != nil, digest(h.secret.Data)
 	}
 	if k.problem == "" {
-		k.trust = trusted(members, layouts...)
+		k.trust = trusted(authorities)
 	}
-	return k, nil
+	return k
 }
 
 func isLegacy(s *corev1.Secret, u use) bool {
@@ -81,41 +101,36 @@ func isLegacy(s *corev1.Secret, u use) bool {
 	return legacyKey && !modernKey
 }
 
-func chosen(u use, legacy bool) layout {
-	if legacy {
-		return u.legacy
-	}
-	return modern
-}
-
 func bundleOf(s *corev1.Secret, l layout) bundle {
 	return bundle{s.Data[l.certificate], s.Data[l.key], s.Data[l.authorities]}
 }
 
+// says begins with where the Secret is named.
+func (h held) says(format string, args ...any) string {
+	return fmt.Sprintf("spec.tls.secrets.%s: the Secret %q ", h.field, h.name) + fmt.Sprintf(format, args...)
+}
+
 // judge says what is wrong with the Secret, and what to do; empty if nothing.
-func judge(s *corev1.Secret, u use, legacy, absent bool, now time.Time) string {
-	said := func(format string, args ...any) string {
-		return fmt.Sprintf("spec.tls.secrets.%s: the Secret %q ", u.field, u.name) + fmt.Sprintf(format, args...)
-	}
+func (h held) judge(absent bool, now time.Time) string {
 	if absent {
-		return said("does not exist. Create it; nothing is started until then.")
+		return h.says("does not exist. Create it; nothing is started until then.")
 	}
-	l := chosen(u, legacy)
+	l := h.layout()
 	for _, key := range []string{l.certificate, l.key, l.authorities} {
-		if len(s.Data[key]) == 0 {
-			return said("has no key %q. It needs %q, %q and %q.", key, l.certificate, l.key, l.authorities)
+		if len(h.secret.Data[key]) == 0 {
+			return h.says("has no key %q. It needs %q, %q and %q.", key, l.certificate, l.key, l.authorities)
 		}
 	}
-	b := bundleOf(s, l)
+	b := bundleOf(h.secret, l)
 	pair, err := tls.X509KeyPair(b.certificate, b.key)
 	if err != nil {
-		return said("cannot be used: %q and %q are not a certificate in PEM with its key.", l.certificate, l.key)
+		return h.says("cannot be used: %q and %q are not a certificate in PEM with its key.", l.certificate, l.key)
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(b.authorities) {
-		return said("cannot be used: %q has no certificate in PEM.", l.authorities)
+		return h.says("cannot be used: %q has no certificate in PEM.", l.authorities)
 	}
 	if pair.Leaf != nil && now.After(pair.Leaf.NotAfter) {
-		return said("has a certificate that expired on %s. Renew it.", pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
+		return h.says("has a certificate that expired on %s. Renew it.", pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	return ""
 }
