@@ -206,10 +206,11 @@ func TestTheInstalledRolesSufficeForTheWebhook(t *testing.T) {
 
 // Without rights the operator works all the same, and says so once.
 func TestWithoutRightsThereIsOneLineInTheLog(t *testing.T) {
-	install(t)
 	asOperator.Store(t.Name(), true)
 	said := &ear{}
-	a := newAdviser(t, time.Now(), func(a *adviser) { // the rights are for governor-system only
+	a := newAdviser(t, time.Now(), func(a *adviser) {
+		narrow(t, a.namespace)
+		a.options.Namespace = newNamespace(t) // the Secret would be elsewhere
 		a.log = funcr.New(func(_, args string) { said.HandleWarningHeader(0, "", args) }, funcr.Options{})
 	})
 	newMemcached(t, a.namespace, "m", 1)

@@ -2,7 +2,6 @@ package envtest_test
 
 import (
 	"bytes"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -122,9 +121,8 @@ func removeDefinition(t *testing.T) {
 	t.Helper()
 	must(t, api.Delete(t.Context(), definitionOf(t)))
 	eventually(t, "the definition is gone", func() error {
-		err := api.Get(t.Context(), client.ObjectKey{Name: etcdClusters}, &apiextensionsv1.CustomResourceDefinition{})
-		if !apierrors.IsNotFound(err) {
-			return fmt.Errorf("got %v", err)
+		if err := api.Get(t.Context(), client.ObjectKey{Name: etcdClusters}, &apiextensionsv1.CustomResourceDefinition{}); !apierrors.IsNotFound(err) {
+			return errNotYet
 		}
 		return nil
 	})

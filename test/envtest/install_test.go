@@ -8,7 +8,9 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -102,4 +104,37 @@ func TestTheAPIServerIsAway(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What the record on Secrets says of running with fewer rights is true.
+func TestTheNarrowedRolesSuffice(t *testing.T) {
+	asOperator.Store(t.Name(), true)
+	a := newConverter(t, time.Now(), func(a *adviser) {
+		narrow(t, a.namespace)
+		a.options.Namespace, a.options.Configuration = "governor-system", "governor"
+	})
+	newMemcached(t, a.namespace, "m", 2)
+	playKubernetes(t, a.namespace, "m")
+	reaches(t, a.namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	eventually(t, "the events tell it", func() error { return told(t, a.namespace, "AllAnswer") })
+	s := a.secret(t)
+	must(t, api.Delete(t.Context(), s))
+	a.replaced(t, s)
+	a.converts(t)
+}
+
+// narrow installs with rights in one namespace, as the record on Secrets has it.
+func narrow(t *testing.T, namespace string) {
+	t.Helper()
+	install(t)
+	raw, err := os.ReadFile("../../docs/adr/0008-secrets-everywhere.md")
+	must(t, err)
+	_, rest, _ := strings.Cut(string(raw), "```yaml\n")
+	manifest, _, _ := strings.Cut(rest, "```")
+	for _, doc := range strings.Split(strings.ReplaceAll(manifest, "team-a", namespace), "---\n") {
+		u := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal([]byte(doc), &u.Object))
+		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
+	}
+	must(t, api.Delete(t.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "governor"}}))
 }

@@ -32,8 +32,8 @@ type EtcdCluster struct {
 // is validated after a conversion.
 //
 // +kubebuilder:validation:XValidation:rule="self.?pod.persistentVolumeClaimSpec.hasValue() == oldSelf.?pod.persistentVolumeClaimSpec.hasValue()",message="spec.pod.persistentVolumeClaimSpec cannot be added or removed, for data cannot be moved: create another cluster"
-// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain) ? self.pod.ClusterDomain : '') == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain) ? oldSelf.pod.ClusterDomain : '')",message="spec.pod.ClusterDomain cannot be changed: it is part of the names by which members know each other"
-// +kubebuilder:validation:XValidation:rule="(self.?TLS.static.member.peerSecret.orValue('') == '') == (oldSelf.?TLS.static.member.peerSecret.orValue('') == '') && (self.?TLS.static.member.serverSecret.orValue('') == '') == (oldSelf.?TLS.static.member.serverSecret.orValue('') == '')",message="spec.TLS.static: the Secrets of members can be renamed, but not added or removed: create another cluster"
+// +kubebuilder:validation:XValidation:rule="(has(self.pod) && has(self.pod.ClusterDomain) ? self.pod.ClusterDomain : \"\") == (has(oldSelf.pod) && has(oldSelf.pod.ClusterDomain) ? oldSelf.pod.ClusterDomain : \"\")",message="spec.pod.ClusterDomain cannot be changed: it is part of the names by which members know each other"
+// +kubebuilder:validation:XValidation:rule="(self.?TLS.static.member.peerSecret.orValue(\"\") == \"\") == (oldSelf.?TLS.static.member.peerSecret.orValue(\"\") == \"\") && (self.?TLS.static.member.serverSecret.orValue(\"\") == \"\") == (oldSelf.?TLS.static.member.serverSecret.orValue(\"\") == \"\")",message="spec.TLS.static: the Secrets of members can be renamed, but not added or removed: create another cluster"
 type ClusterSpec struct {
 	// Number of members, 1 to 9.
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 9",message="spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"
@@ -133,7 +133,7 @@ type TLSPolicy struct {
 
 // StaticTLS are certificates of your own.
 //
-// +kubebuilder:validation:XValidation:rule="(self.?operatorSecret.orValue('') == '') == (self.?member.serverSecret.orValue('') == '')",message="spec.TLS.static.member.serverSecret and spec.TLS.static.operatorSecret belong together: the operator is a client of the members"
+// +kubebuilder:validation:XValidation:rule="(self.?operatorSecret.orValue(\"\") == \"\") == (self.?member.serverSecret.orValue(\"\") == \"\")",message="spec.TLS.static.member.serverSecret and spec.TLS.static.operatorSecret belong together: the operator is a client of the members"
 type StaticTLS struct {
 	// Certificates of the members.
 	// +optional
