@@ -146,9 +146,10 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 }
 
 // rest ends the turn of a paused object: it was observed, and nothing is written
-// but its status.
+// but its status. Deletion ends the pause, or the object would hold back its
+// namespace for ever.
 func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
-	if r.paused = isPaused(r.obj); r.paused {
+	if r.paused = isPaused(r.obj) && !leaving(r.obj); r.paused {
 		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
 	}
 }

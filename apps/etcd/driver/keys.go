@@ -92,7 +92,10 @@ func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys,
 		return known.keys, nil
 	}
 	k, err := d.ownKeys(ctx, want, now)
-	return d.rings.put(want.UID, now, ring{keys: k, version: names(want)}), err
+	if err != nil {
+		return keys{}, err // nothing is known, which is not to be remembered as nothing wrong
+	}
+	return d.rings.put(want.UID, now, ring{keys: k, version: names(want)}), nil
 }
 
 // mintedKeys are in the cache; one that is not there is about to be minted.

@@ -1,113 +1,135 @@
 package driver
 
 import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"math/big"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
-	"github.com/governor-dev/governor/kube/pki"
 )
 
-// certified is a Secret's data with a certificate of its own that is good for a day.
-func certified(t *testing.T, l layout, now time.Time) map[string][]byte {
+var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+
+// data has a certificate that expires then, under the keys.
+func data(t *testing.T, expires time.Time, l layout) map[string][]byte {
 	t.Helper()
-	pair := selfSigned(t, now)
-	return map[string][]byte{l.certificate: pair.certificate, l.key: pair.key, l.authorities: pair.certificate}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: expires.Add(-time.Hour), NotAfter: expires}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	armour := func(kind string, b []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}) }
+	cert := armour("CERTIFICATE", raw)
+	return map[string][]byte{l.certificate: cert, l.key: armour("EC PRIVATE KEY", der), l.authorities: cert}
 }
 
-func owned() *etcdv1.EtcdCluster {
-	c := &etcdv1.EtcdCluster{}
-	c.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}
-	return c
-}
+var peer = layout{"peer.crt", "peer.key", "peer-ca.crt"}
 
-func TestUsersOwnSecrets(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	legacy := func(u use) map[string][]byte { return certified(t, u.legacy, now) }
-	without := func(key string) func(use) map[string][]byte {
-		return func(use) map[string][]byte {
-			data := certified(t, modern, now)
-			delete(data, key)
-			return data
-		}
+func TestJudge(t *testing.T) {
+	good := func(l layout) map[string][]byte { return data(t, noon.Add(time.Hour), l) }
+	with := func(key, value string) map[string][]byte {
+		d := good(modern)
+		d[key] = []byte(value)
+		return d
+	}
+	both := good(modern)
+	for key, value := range good(peer) {
+		both[key] = value
 	}
 	cases := map[string]struct {
 		reason string
-		server func(use) map[string][]byte // of one Secret; the others are good
-		later  time.Duration
-		want   string
+		data   map[string][]byte
+		absent bool
+		want   string // empty: nothing is wrong
 	}{
-		"Good":   {"the keys of every TLS Secret", func(use) map[string][]byte { return certified(t, modern, now) }, 0, ""},
-		"Absent": {"the field, the name and what to do", nil, 0, `spec.tls.secrets.server: the Secret "s" does not exist. Create it`},
-		"NoKey":  {"what is missing is named", without("tls.key"), 0, `has no key "tls.key". It needs "tls.crt", "tls.key" and "ca.crt"`},
-		"NoCA":   {"an authority is needed, too", without("ca.crt"), 0, `has no key "ca.crt"`},
-		"Mismatch": {"a key of another certificate", func(use) map[string][]byte {
-			data := certified(t, modern, now)
-			data["tls.key"] = selfSigned(t, now).key
-			return data
-		}, 0, "are not a certificate in PEM with its key"},
-		"Garbage": {"an authority that is none", func(use) map[string][]byte {
-			data := certified(t, modern, now)
-			data["ca.crt"] = []byte("hello")
-			return data
-		}, 0, `"ca.crt" has no certificate in PEM`},
-		"Expired": {"a certificate that has ended", func(use) map[string][]byte { return certified(t, modern, now) }, 48 * time.Hour, "expired on 2023-11-15. Renew it."},
-		"Mixed":   {"etcd is told of one kind of keys", legacy, 0, "has other keys than the rest"},
+		"Absent":    {"the user forgot it", nil, true, "does not exist. Create it"},
+		"Empty":     {"there is nothing in it", nil, false, `has no key "tls.crt". It needs "tls.crt", "tls.key" and "ca.crt"`},
+		"Modern":    {"the keys of every TLS Secret", good(modern), false, ""},
+		"Legacy":    {"the keys of the legacy API", good(peer), false, ""},
+		"Both":      {"the modern keys win", both, false, ""},
+		"NoKey":     {"a certificate without its key", with("tls.key", ""), false, `has no key "tls.key"`},
+		"NotPEM":    {"a key that is none", with("tls.key", "x"), false, "are not a certificate in PEM with its key"},
+		"Mismatch":  {"the key of another certificate", with("tls.key", string(good(modern)["tls.key"])), false, "with its key"},
+		"NoCA":      {"an authority that is none", with("ca.crt", "x"), false, `"ca.crt" has no certificate in PEM`},
+		"Expired":   {"yesterday's certificate", data(t, noon.Add(-time.Hour), modern), false, "expired on 2026-06-01"},
+		"LegacyBad": {"the message names the keys that the Secret has", map[string][]byte{"peer.crt": []byte("x")}, false, `has no key "peer.key"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			var all []held
-			for _, u := range uses(owned()) {
-				s := &corev1.Secret{Data: certified(t, modern, now.Add(c.later))}
-				switch absent := c.server == nil; {
-				case u.field == "server" && absent:
-					s.Data = nil
-				case u.field == "server":
-					s.Data = c.server(u)
-				}
-				h := held{use: u, secret: s, legacy: isLegacy(s, u)}
-				h.problem = h.judge(u.field == "server" && c.server == nil, now.Add(c.later))
-				all = append(all, h)
+			s, u := &corev1.Secret{Data: c.data}, use{field: "peer", name: "p", legacy: peer}
+			got := held{use: u, secret: s, legacy: isLegacy(s, u)}.judge(c.absent, noon)
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
 			}
-			k := together(all)
-			if !strings.Contains(k.problem, c.want) || (c.want == "") != (k.problem == "") {
-				t.Errorf("%s: got %q, want %q", c.reason, k.problem, c.want)
-			}
-			if (k.trust != "") != (c.want == "") || k.config == nil {
-				t.Errorf("trust %q, config %v: authorities are known when nothing is wrong, and the operator asks as long as its own certificate is good", k.trust, k.config)
+			if got != "" && !strings.HasPrefix(got, `spec.tls.secrets.peer: the Secret "p" `) {
+				t.Errorf("%q does not say where to look", got)
 			}
 		})
 	}
 }
 
-func TestLegacyKeys(t *testing.T) {
-	now := time.Unix(1_700_000_000, 0)
-	var all []held
-	for _, u := range uses(owned()) {
-		s := &corev1.Secret{Data: certified(t, u.legacy, now)}
-		h := held{use: u, secret: s, legacy: isLegacy(s, u)}
-		h.problem = h.judge(false, now)
-		all = append(all, h)
+func withOwnSecrets() *etcdv1.EtcdCluster {
+	want := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "ns", UID: "uid"}}
+	want.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}
+	return want
+}
+
+// A Secret that could not be read is not one with which nothing is wrong, also not a
+// moment later.
+func TestKeysThatCannotBeReadAreNotRemembered(t *testing.T) {
+	bad := errors.New("the API server did not answer")
+	fails := true
+	live := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			if fails {
+				return bad
+			}
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	d := &Driver{live: live, now: func() time.Time { return noon }, rings: newRings()}
+	if _, err := d.keys(t.Context(), withOwnSecrets()); !errors.Is(err, bad) {
+		t.Fatalf("got %v, want %v", err, bad)
 	}
-	if k := together(all); !k.legacy || k.problem != "" || k.config == nil {
-		t.Errorf("the keys of the older API are understood, got %+v", k)
+	fails = false
+	k, err := d.keys(t.Context(), withOwnSecrets())
+	if err != nil || !strings.Contains(k.problem, `"p" does not exist`) {
+		t.Errorf("got %q, %v, want that the Secret does not exist", k.problem, err)
 	}
 }
 
-// selfSigned is good for a day.
-func selfSigned(t *testing.T, now time.Time) bundle {
-	t.Helper()
-	pair, err := pki.Issue(&x509.Certificate{NotBefore: now, NotAfter: now.Add(24 * time.Hour)}, nil)
-	if err != nil {
-		t.Fatal(err)
+// One cluster's Secrets must all have the same keys: the flags of etcd are rendered
+// for one layout.
+func TestLayoutsAreNotMixed(t *testing.T) {
+	secret := func(name string, l layout) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), l)}
 	}
-	key, err := pair.Key()
-	if err != nil {
-		t.Fatal(err)
+	live := fake.NewClientBuilder().WithObjects(secret("p", peer), secret("s", modern), secret("c", modern)).Build()
+	d := &Driver{live: live, now: func() time.Time { return noon }, rings: newRings()}
+	k, err := d.keys(t.Context(), withOwnSecrets())
+	if err != nil || !strings.Contains(k.problem, `"s" has other keys than the rest`) {
+		t.Errorf("got %q, %v", k.problem, err)
 	}
-	return bundle{pki.Encode(pair.Certificate), key, nil}
 }

@@ -1,0 +1,178 @@
+package driver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+func plain(domain string) *etcdv1.EtcdCluster {
+	want := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "my-etcd", Namespace: "ns", UID: "uid"}}
+	want.Spec.TLS.Mode, want.Spec.ClusterDomain = etcdv1.Disabled, domain
+	return want
+}
+
+// Who is ours is told by the peer URL alone; whatever else has it is a stranger.
+func TestIdentify(t *testing.T) {
+	cases := map[string]struct {
+		reason, domain string
+		urls           []string
+		want           string
+		stranger       bool
+	}{
+		"Ours":      {"the URL that we gave it", "", []string{"http://my-etcd-3-0.my-etcd.ns.svc:2380"}, "my-etcd-3", false},
+		"Domain":    {"with the cluster's domain", "c.local", []string{"http://my-etcd-3-0.my-etcd.ns.svc.c.local:2380"}, "my-etcd-3", false},
+		"NoDomain":  {"a name that we did not give", "c.local", []string{"http://my-etcd-3-0.my-etcd.ns.svc:2380"}, "f0", true},
+		"Second":    {"somebody added another URL to it", "", []string{"http://1.2.3.4:2380", "http://my-etcd-0-0.my-etcd.ns.svc:2380"}, "my-etcd-0", false},
+		"Scheme":    {"another cluster's member may have our name", "", []string{"https://my-etcd-0-0.my-etcd.ns.svc:2380"}, "f0", true},
+		"Namespace": {"in another namespace", "", []string{"http://my-etcd-0-0.my-etcd.other.svc:2380"}, "f0", true},
+		"Cluster":   {"of another cluster in the namespace", "", []string{"http://my-etcd-0-0.etcd.ns.svc:2380"}, "f0", true},
+		"NoNumber":  {"a pod that is none of a member", "", []string{"http://my-etcd-x-0.my-etcd.ns.svc:2380"}, "f0", true},
+		"Garbage":   {"what etcd would not take, but a lying member may say", "", []string{":// x"}, "f0", true},
+		"None":      {"no URL at all", "", nil, "f0", true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := identify(plain(c.domain), &pb.Member{ID: 0xf0, PeerURLs: c.urls})
+			if got.name != c.want || got.stranger != c.stranger {
+				t.Errorf("%s: got %s, stranger %v", c.reason, got.name, got.stranger)
+			}
+		})
+	}
+}
+
+func says(member, cluster, leader uint64, health etcd.Health) answer {
+	return answer{health: health, status: &pb.StatusResponse{
+		Header: &pb.ResponseHeader{MemberId: member, ClusterId: cluster}, Leader: leader,
+	}}
+}
+
+// The leader speaks first, then the others in an order that does not change; who is
+// ill, a learner, or of another cluster does not speak.
+func TestSpeakers(t *testing.T) {
+	learner := says(6, 1, 3, etcd.Healthy)
+	learner.status.IsLearner = true
+	said := map[string]answer{
+		"a": says(4, 1, 3, etcd.Healthy), "b": says(3, 1, 3, etcd.Healthy), "c": says(2, 1, 3, etcd.Healthy),
+		"ill": says(1, 1, 3, etcd.Unhealthy), "silent": {}, "stranger": says(5, 2, 5, etcd.Healthy), "learner": learner,
+	}
+	var got []uint64
+	for _, a := range speakers(1, said) {
+		got = append(got, a.status.Header.MemberId)
+	}
+	if diff := cmp.Diff([]uint64{3, 2, 4}, got); diff != "" {
+		t.Error(diff)
+	}
+	if able := speakers(0, said); len(able) > 0 {
+		t.Errorf("of an unknown cluster %d members speak", len(able))
+	}
+}
+
+// Once the cluster's ID is known, no other answers for it.
+func TestIdentity(t *testing.T) {
+	cases := map[string]struct {
+		reason, remembered string
+		said               map[string]answer
+		want               uint64
+	}{
+		"First":    {"whoever has a quorum says who it is", "", map[string]answer{"a": says(1, 7, 1, etcd.Healthy)}, 7},
+		"NoQuorum": {"who has none may be of another", "", map[string]answer{"a": says(1, 7, 0, etcd.Unhealthy)}, 0},
+		"Known":    {"one member is enough to know it again", "7", map[string]answer{"a": says(1, 7, 0, etcd.Unhealthy)}, 7},
+		"Another":  {"another cluster at our address is not ours", "7", map[string]answer{"a": says(1, 8, 1, etcd.Healthy)}, 0},
+		"Silence":  {"nobody answers", "7", map[string]answer{"a": {}}, 0},
+		"Divided":  {"ours among others", "7", map[string]answer{"a": says(1, 9, 1, etcd.Healthy), "b": says(2, 7, 2, etcd.Healthy)}, 7},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := plain("")
+			want.Status.ClusterID = c.remembered
+			if got := identity(want, c.said); got != c.want {
+				t.Errorf("%s: got %x, want %x", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+// Since when a member is as it is survives the operator, by the status.
+func TestPulse(t *testing.T) {
+	want, m := plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
+	p := newPulse()
+	if got := p.since(want, m, noon.Add(300*time.Millisecond)); !got.Equal(noon) {
+		t.Errorf("it begins at %s, want whole seconds, which the status can hold", got)
+	}
+	if got := p.since(want, m, noon.Add(time.Minute)); !got.Equal(noon) {
+		t.Errorf("still healthy, since %s", got)
+	}
+	m.Health = etcd.Unknown
+	if got := p.since(want, m, noon.Add(2*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
+		t.Errorf("silent since %s", got)
+	}
+	want.Status.Members = []etcdv1.MemberStatus{{Name: "my-etcd-0", Health: "Unknown", Since: &metav1.Time{Time: noon.Add(2 * time.Minute)}}}
+	if got := newPulse().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
+		t.Errorf("a new operator says silent since %s", got)
+	}
+	m.Health = etcd.Healthy
+	if got := newPulse().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(4 * time.Minute)) {
+		t.Errorf("what the status says of silence is not about health: %s", got)
+	}
+}
+
+// A cluster of the same name is another one, and who left is forgotten.
+func TestPulseForgets(t *testing.T) {
+	p, want, m := newPulse(), plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
+	p.since(want, m, noon)
+	other := plain("")
+	other.UID = "another"
+	if got := p.since(other, m, noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
+		t.Errorf("another cluster's member is healthy since %s", got)
+	}
+	p.forget(want.UID, map[string]etcd.Member{})
+	if got := p.since(want, m, noon.Add(time.Minute)); !got.Equal(noon.Add(time.Minute)) {
+		t.Errorf("a forgotten member is healthy since %s", got)
+	}
+	if p.forget(want.UID, nil); len(p.felt) != 1 {
+		t.Errorf("clusters that are gone are kept: %v", p.felt)
+	}
+}
+
+func TestVolume(t *testing.T) {
+	const empty = `couldn't find local name "e-0"`
+	claim := &corev1.PersistentVolumeClaim{}
+	claim.Annotations = map[string]string{etcd.AnnotationVersion: "3.6.16"}
+	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	whole := etcd.Volume{Exists: true, Version: "3.6.16", Size: 1 << 30}
+	lost := whole
+	lost.Lost, lost.Detail = true, "the data directory is empty"
+	cases := map[string]struct {
+		reason string
+		medium etcdv1.Medium
+		member etcd.Member
+		claim  *corev1.PersistentVolumeClaim
+		words  string
+		want   etcd.Volume
+	}{
+		"None":     {"no claim", etcdv1.Persistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
+		"Whole":    {"a claim, and nothing is known against it", etcdv1.Persistent, etcd.Member{}, claim, "exit", whole},
+		"Lost":     {"etcd says that it found nothing behind a shut door", etcdv1.Persistent, etcd.Member{Door: etcd.Shut}, claim, empty, lost},
+		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Door: etcd.Join}, claim, empty, whole},
+		"Volatile": {"data as long as there is a StatefulSet", etcdv1.Memory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
+		"Gone":     {"and no longer", etcdv1.Memory, etcd.Member{}, nil, "", etcd.Volume{}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := plain("")
+			want.Spec.Storage.Medium = c.medium
+			if diff := cmp.Diff(c.want, volume(want, c.member, c.claim, c.words)); diff != "" {
+				t.Errorf("%s: %s", c.reason, diff)
+			}
+		})
+	}
+}
