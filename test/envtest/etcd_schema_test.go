@@ -82,18 +82,19 @@ func refused(t *testing.T, reason, want string, err error) {
 func TestEtcdSchemaOfChanges(t *testing.T) {
 	namespace := newNamespace(t)
 	cases := map[string]struct{ reason, before, after, want string }{
-		"size":      {"size is what changes most", "{size: 3}", "{size: 5}", ""},
-		"version":   {"versions are judged by the operator", `{version: "3.6"}`, `{version: "3.5"}`, ""},
-		"grow":      {"volumes grow", "{storage: {size: 1Gi}}", "{storage: {size: 2Gi}}", ""},
-		"shrink":    {"and never shrink", "{storage: {size: 2Gi}}", "{storage: {size: 1Gi}}", "spec.storage.size is 2Gi and cannot shrink to 1Gi: volumes only grow"},
-		"medium":    {"data cannot be moved", "{}", "{storage: {medium: Memory}}", "spec.storage.medium is Persistent and cannot be changed to Memory"},
-		"class":     {"nor can volumes", "{storage: {storageClassName: a}}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
-		"class-set": {"also from the default", "{}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
-		"retention": {"what becomes of volumes can be decided late", "{}", "{storage: {retention: Retain}}", ""},
-		"tls":       {"encryption is for life", "{}", "{tls: {mode: Disabled}}", "spec.tls.mode is Managed and cannot be changed to Disabled"},
-		"rename":    {"own Secrets can have other names", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: b}}}", ""},
-		"add":       {"but not another role", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: a, server: s, client: c}}}", "peer and server can be renamed, but not added or removed"},
-		"domain":    {"names are for life", "{clusterDomain: a.b}", "{clusterDomain: c.d}", `spec.clusterDomain is "a.b" and cannot be changed`},
+		"size":       {"size is what changes most", "{size: 3}", "{size: 5}", ""},
+		"version":    {"versions are judged by the operator", `{version: "3.6"}`, `{version: "3.5"}`, ""},
+		"grow":       {"volumes grow", "{storage: {size: 1Gi}}", "{storage: {size: 2Gi}}", ""},
+		"shrink":     {"and never shrink", "{storage: {size: 2Gi}}", "{storage: {size: 1Gi}}", "spec.storage.size is 2Gi and cannot shrink to 1Gi: volumes only grow"},
+		"medium":     {"data cannot be moved", "{}", "{storage: {medium: Memory}}", "spec.storage.medium is Persistent and cannot be changed to Memory"},
+		"class":      {"nor can volumes", "{storage: {storageClassName: a}}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
+		"class-set":  {"also from the default", "{}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
+		"retention":  {"what becomes of volumes can be decided late", "{}", "{storage: {retention: Retain}}", ""},
+		"tls":        {"encryption is for life", "{}", "{tls: {mode: Disabled}}", "spec.tls.mode is Managed and cannot be changed to Disabled"},
+		"rename":     {"own Secrets can have other names", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: b}}}", ""},
+		"add":        {"but not another role", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: a, server: s, client: c}}}", "peer and server can be renamed, but not added or removed"},
+		"domain-set": {"also those without a domain", "{}", "{clusterDomain: c.d}", "spec.clusterDomain cannot be added or removed later"},
+		"domain":     {"names are for life", "{clusterDomain: a.b}", "{clusterDomain: c.d}", `spec.clusterDomain is "a.b" and cannot be changed`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -41,6 +41,7 @@ type EtcdCluster struct {
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.image) && has(self.repository))",message="spec.image and spec.repository exclude each other: set repository to take releases from another registry, or image to run a build of your own"
 // +kubebuilder:validation:XValidation:rule="!has(self.image) || has(self.version)",message="spec.image needs spec.version: the operator must know which version of etcd your image has"
+// +kubebuilder:validation:XValidation:rule="has(self.clusterDomain) == has(oldSelf.clusterDomain)",message="spec.clusterDomain cannot be added or removed later: it is part of the names by which members know each other"
 type EtcdClusterSpec struct {
 	// Number of members, 1 to 9. An odd number is advised: an even one tolerates no
 	// more failures than the odd number below it.
