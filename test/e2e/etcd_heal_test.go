@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -127,20 +128,22 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 		do   func(dir string) error
 	}{
 		{"wiped", os.RemoveAll},
-		{"log corrupted", func(dir string) error { return scribble(dir, "wal/*.wal", 4096) }},
+		{"log corrupted", func(dir string) error { return scribble(filepath.Join(dir, "wal")) }},
 		{"database lost", func(dir string) error { return os.Remove(filepath.Join(dir, "snap", "db")) }},
 	}
 	// Before its first snapshot etcd makes a lost database anew from its log.
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.SnapshotCount = 20 })
 	w := c.write(t)
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 100) })
 	for _, harm := range harms {
 		t.Run(harm.name, func(t *testing.T) {
 			before := c.settled(t)
 			victim := before.Status.Leader
-			if err := harm.do(c.dataDir(t, victim)); err != nil {
+			process := c.process(t, victim)
+			if err := harm.do(fmt.Sprintf("/proc/%d/root/var/lib/etcd/data/member", process)); err != nil {
 				t.Fatal(err)
 			}
-			c.signal(t, victim, syscall.SIGKILL)
+			_ = syscall.Kill(process, syscall.SIGKILL) // it may have ended by itself
 			eventually(t, victim+" is given up", func(ctx context.Context) error {
 				return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
 					return !slices.ContainsFunc(obj.Status.Members, func(m etcdv1.MemberStatus) bool { return m.Name == victim })
@@ -153,25 +156,24 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 	kept(t, w)
 }
 
-// scribble writes over files from the offset on, as a disk that fails does.
-func scribble(dir, pattern string, offset int64) error {
-	files, err := filepath.Glob(filepath.Join(dir, pattern))
-	if err != nil || len(files) == 0 {
-		return fmt.Errorf("no file %s in %s: %w", pattern, dir, err)
+// scribble changes a key in the log, as a disk that fails may. Where a length was
+// changed etcd would cut the log off there, and copy the rest.
+func scribble(dir string) error {
+	files, err := filepath.Glob(filepath.Join(dir, "*.wal"))
+	if err != nil {
+		return err
 	}
 	for _, name := range files {
-		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		raw, err := os.ReadFile(name)
 		if err != nil {
 			return err
 		}
-		if _, err := f.WriteAt([]byte("this was once a log"), offset); err != nil {
-			return err
-		}
-		if err := f.Close(); err != nil {
-			return err
+		if at := bytes.Index(raw, []byte("witness/")); at >= 0 {
+			raw[at] = 'W'
+			return os.WriteFile(name, raw, 0)
 		}
 	}
-	return nil
+	return fmt.Errorf("no key of a witness in %v", files)
 }
 
 // TestEtcdComesBackAfterAPowerCut: all pods are lost at once, and with the data the

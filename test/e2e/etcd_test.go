@@ -271,9 +271,3 @@ func (c *cluster) signal(t *testing.T, member string, s syscall.Signal) {
 		t.Fatal(err)
 	}
 }
-
-// dataDir is the member's data directory, as this machine sees it while etcd runs.
-func (c *cluster) dataDir(t *testing.T, member string) string {
-	t.Helper()
-	return fmt.Sprintf("/proc/%d/root/var/lib/etcd/data/member", c.process(t, member))
-}

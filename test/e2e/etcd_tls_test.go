@@ -200,6 +200,9 @@ func TestEtcdOwnSecrets(t *testing.T) {
 	w := c.write(t, c.withKeys(t, "own-client"))
 	c.nobody(t, "plain text", func(*witness.Options) {})
 	c.modern(t, a, "own-peer", "own-server", "own-client")
+	before := w.Tally().Acknowledged
+	eventually(t, "writes go on", func(context.Context) error { return atLeast(w.Tally().Acknowledged, before+100) })
+	c.settled(t)
 	kept(t, w)
 }
 
