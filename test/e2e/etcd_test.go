@@ -43,11 +43,13 @@ type cluster struct {
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
-	return anotherCluster(client.ObjectKey{Namespace: newNamespace(t), Name: "etcd"})
+	return lonelyCluster(t)
 }
 
-func anotherCluster(key client.ObjectKey) *cluster {
-	return &cluster{key, driver.New(api, api)}
+// lonelyCluster is one of a test that hurts what others need, and so runs alone.
+func lonelyCluster(t *testing.T) *cluster {
+	t.Helper()
+	return &cluster{client.ObjectKey{Namespace: newNamespace(t), Name: "etcd"}, driver.New(api, api)}
 }
 
 // formed makes a cluster with the edits and waits for it.
@@ -213,13 +215,18 @@ func (c *cluster) AddByHand(t *testing.T, role etcd.Role) {
 // nothing that was acknowledged may be lost.
 func (c *cluster) write(t *testing.T, edits ...func(*witness.Options)) *witness.Witness {
 	t.Helper()
-	o := witness.Options{Find: witness.Service(api, client.ObjectKey{Namespace: c.key.Namespace, Name: c.key.Name + "-client"})}
+	o := c.clients()
 	for _, edit := range edits {
 		edit(&o)
 	}
 	w := witness.Start(t.Context(), o)
 	t.Cleanup(w.Stop)
 	return w
+}
+
+// clients are those of the client Service.
+func (c *cluster) clients() witness.Options {
+	return witness.Options{Find: witness.Service(api, client.ObjectKey{Namespace: c.key.Namespace, Name: c.key.Name + "-client"})}
 }
 
 // kept ends the writing and holds etcd to what it acknowledged.
@@ -263,10 +270,4 @@ func (c *cluster) signal(t *testing.T, member string, s syscall.Signal) {
 	if err := syscall.Kill(c.process(t, member), s); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// dataDir is the member's data directory, as this machine sees it while etcd runs.
-func (c *cluster) dataDir(t *testing.T, member string) string {
-	t.Helper()
-	return fmt.Sprintf("/proc/%d/root/var/lib/etcd/data/member", c.process(t, member))
 }

@@ -104,15 +104,18 @@ func eventually(t *testing.T, what string, holds func(context.Context) error) {
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	start := time.Now()
-	for {
+	for last := errNotYet; ; {
 		err := holds(ctx)
 		if err == nil {
 			t.Logf("%s: after %.1f s", what, time.Since(start).Seconds())
 			return
 		}
+		if ctx.Err() == nil {
+			last = err // what comes after says only that time is over
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("not within %s: %s: %v", patience, what, err)
+			t.Fatalf("not within %s: %s: %v", patience, what, last)
 		case <-tick.C:
 		}
 	}

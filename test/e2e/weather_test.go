@@ -78,10 +78,12 @@ func TestTheLeaderDies(t *testing.T) {
 	}
 }
 
-// TestTheAPIServerIsAwayForAMinute: caches answer meanwhile; afterwards the operator goes on by itself.
+// TestTheAPIServerIsAwayForAMinute: caches and etcd answer meanwhile; afterwards the operator goes on by itself.
 func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
-	i := ready(t, 2)
-	pods := i.pods(t)
+	i, c := ready(t, 2), alone(t, 3)
+	pods, w := i.pods(t), c.write(t)
+	eventually(t, "a client writes to etcd", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	began := time.Now()
 	hurt(t, "apiserver", "stop")
 	t.Cleanup(func() { hurt(t, "apiserver", "start") })
 	end := time.NewTimer(time.Minute)
@@ -99,6 +101,9 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 			}
 		}
 	}
+	if gap := w.LongestGap(began); gap > election {
+		t.Errorf("while the API server was away nobody could write to etcd for %s", gap)
+	}
 	hurt(t, "apiserver", "start")
 	eventually(t, "the API server takes a wish", func(context.Context) error { return i.scaleTo(t, 3) })
 	back := time.Now()
@@ -108,6 +113,8 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 		t.Errorf("the operator needed %s to go on after the API server was back", took)
 	}
 	i.Settles(t, lifecycle.Done, "AllAnswer")
+	same(t, c.get(t), c.settled(t))
+	kept(t, w)
 }
 
 // provided tells whether the Deployment asks for so many pods. Kubernetes' own controllers take up to a minute after an

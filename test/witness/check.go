@@ -90,3 +90,9 @@ func end(prefix string) []byte {
 	e[len(e)-1]++
 	return e
 }
+
+// Count is how many keys with the prefix there are, whoever wrote them.
+func Count(ctx context.Context, o Options) (int, error) {
+	found, err := (&Witness{options: o.filled()}).read(ctx, 0)
+	return len(found), err
+}

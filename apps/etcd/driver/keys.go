@@ -24,7 +24,8 @@ import (
 )
 
 // fresh is how long users' own Secrets are believed to be as they were: they bear no
-// label of ours, so no watch tells of a change.
+// label of ours, so no watch tells of a change. With a problem they are read each
+// time, for somebody waits.
 const fresh = 15 * time.Second
 
 // keys are what the operator shows members, and by what it knows them.
@@ -88,7 +89,7 @@ func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, erro
 
 func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
 	known, now := d.rings.get(want.UID), d.now()
-	if now.Sub(known.read) < fresh && known.version == names(want) {
+	if known.problem == "" && now.Sub(known.read) < fresh && known.version == names(want) {
 		return known.keys, nil
 	}
 	k, err := d.ownKeys(ctx, want, now)

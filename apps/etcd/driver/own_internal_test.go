@@ -120,6 +120,42 @@ func TestKeysThatCannotBeReadAreNotRemembered(t *testing.T) {
 	}
 }
 
+// Sound Secrets are believed for a while, and what is wrong with others is forgotten
+// as soon as it is mended.
+func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
+	var reads int
+	secret := func(name string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), modern)}
+	}
+	live := interceptor.NewClient(fake.NewClientBuilder().WithObjects(secret("p"), secret("s")).Build(), interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			reads++
+			return c.Get(ctx, key, obj, opts...)
+		},
+	})
+	d := &Driver{live: live, now: func() time.Time { return noon }, rings: newRings()}
+	look := func() string {
+		t.Helper()
+		k, err := d.keys(t.Context(), withOwnSecrets())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k.problem
+	}
+	if problem := look(); !strings.Contains(problem, `"c" does not exist`) {
+		t.Fatalf("got %q", problem)
+	}
+	if err := live.Create(t.Context(), secret("c")); err != nil {
+		t.Fatal(err)
+	}
+	if problem := look(); problem != "" {
+		t.Errorf("it was mended, but %q", problem)
+	}
+	if before := reads; look() != "" || reads != before {
+		t.Errorf("sound Secrets were read again, %d times", reads-before)
+	}
+}
+
 // One cluster's Secrets must all have the same keys: the flags of etcd are rendered
 // for one layout.
 func TestLayoutsAreNotMixed(t *testing.T) {

@@ -1,0 +1,180 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/test/witness"
+)
+
+// goes deletes the cluster and waits until it is gone.
+func (c *cluster) goes(t *testing.T) {
+	t.Helper()
+	obj := c.get(t)
+	if err := api.Delete(t.Context(), obj); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, c.key.String()+" is gone", func(ctx context.Context) error {
+		_, err := c.read(ctx)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", errNotYet, err)
+	})
+}
+
+func (c *cluster) volumes(ctx context.Context) ([]corev1.PersistentVolumeClaim, error) {
+	var list corev1.PersistentVolumeClaimList
+	err := api.List(ctx, &list, client.InNamespace(c.key.Namespace), client.MatchingLabels{lifecycle.LabelInstance: c.key.Name})
+	return list.Items, err
+}
+
+// keys counts what witnesses have written.
+func (c *cluster) keys(t *testing.T) int {
+	t.Helper()
+	n := 0
+	eventually(t, "the keys are read", func(ctx context.Context) (err error) {
+		n, err = witness.Count(ctx, c.clients())
+		return err
+	})
+	return n
+}
+
+// TestEtcdVolumesGoWithTheCluster by default, and a cluster of the same name that comes
+// afterwards is another one.
+func TestEtcdVolumesGoWithTheCluster(t *testing.T) {
+	c := formed(t, 3)
+	w := c.write(t)
+	id := c.get(t).Status.ClusterID
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	w.Stop()
+	c.goes(t)
+	eventually(t, "its volumes are gone", func(ctx context.Context) error {
+		left, err := c.volumes(ctx)
+		if err == nil && len(left) > 0 {
+			return fmt.Errorf("%w: %d are left", errNotYet, len(left))
+		}
+		return err
+	})
+	c.isAnother(t, id)
+}
+
+func atLeast(is, want int) error {
+	if is < want {
+		return fmt.Errorf("%w: %d of %d", errNotYet, is, want)
+	}
+	return nil
+}
+
+// isAnother makes a cluster under the same name, which must know nothing.
+func (c *cluster) isAnother(t *testing.T, id string) {
+	t.Helper()
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
+	if now := c.settled(t).Status.ClusterID; now == id {
+		t.Errorf("the cluster of the same name is %s again", now)
+	}
+	if n := c.keys(t); n > 0 {
+		t.Errorf("a new cluster has %d keys of an earlier one", n)
+	}
+}
+
+// TestEtcdVolumesAreRetained on request; a new cluster of the name does not mount them.
+func TestEtcdVolumesAreRetained(t *testing.T) {
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Retention = etcdv1.Retain })
+	w := c.write(t)
+	id := c.get(t).Status.ClusterID
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	w.Stop()
+	c.goes(t)
+	left, err := c.volumes(t.Context())
+	if err != nil || len(left) != 1 || left[0].DeletionTimestamp != nil {
+		t.Fatalf("of the cluster there are the volumes %v, %v, want one", left, err)
+	}
+	c.isAnother(t, id)
+	still := &corev1.PersistentVolumeClaim{}
+	if err := api.Get(t.Context(), client.ObjectKeyFromObject(&left[0]), still); err != nil || still.DeletionTimestamp != nil {
+		t.Errorf("the retained volume is %v, %v", still.DeletionTimestamp, err)
+	}
+}
+
+// TestEtcdWithoutVolumes: a member that loses its pod has lost its data and is
+// replaced; nothing that was acknowledged is lost.
+func TestEtcdWithoutVolumes(t *testing.T) {
+	for _, medium := range []etcdv1.Medium{etcdv1.Memory, etcdv1.Ephemeral} {
+		t.Run(string(medium), func(t *testing.T) {
+			size := resource.MustParse("256Mi")
+			c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Medium, spec.Storage.Size = medium, &size })
+			before, w := c.get(t), c.write(t)
+			if left, err := c.volumes(t.Context()); err != nil || len(left) > 0 {
+				t.Errorf("there are the volumes %v, %v", left, err)
+			}
+			c.LosePods(t, "etcd-1")
+			replaced(t, before, c.settled(t), "etcd-1")
+			kept(t, w)
+		})
+	}
+}
+
+// TestEtcdNoSuchStorageClass is told, and another cluster with a right one is made in
+// its place.
+func TestEtcdNoSuchStorageClass(t *testing.T) {
+	c := newCluster(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Storage.StorageClassName = 1, new("no-such-class") })
+	said := condition(t, c.Settles(t, lifecycle.Blocked, "VolumeMissing"), lifecycle.Ready).Message
+	if want := `the StorageClass "no-such-class" does not exist`; !contains(said, want) {
+		t.Errorf("it is told %q, want %q", said, want)
+	}
+	c.goes(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
+	c.settled(t)
+}
+
+// TestEtcdVolumesGrow while etcd runs, if the class lets them.
+func TestEtcdVolumesGrow(t *testing.T) {
+	size, more := resource.MustParse("1Gi"), resource.MustParse("2Gi")
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
+	pod := c.pod(t, "etcd-0").UID
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
+	eventually(t, "the volume has grown, or it is told why not", func(ctx context.Context) error {
+		volumes, err := c.volumes(ctx)
+		if err != nil {
+			return err
+		}
+		if asked := volumes[0].Spec.Resources.Requests.Storage(); asked.Cmp(more) == 0 {
+			return nil
+		}
+		return tells(c.get(t), lifecycle.Blocked, "VolumeCannotGrow")
+	})
+	if now := c.pod(t, "etcd-0").UID; now != pod {
+		t.Error("the pod was restarted for it")
+	}
+}
+
+// TestEtcdDeletionIsQuick also when etcd is down and the object is paused, and nothing
+// holds back a namespace.
+func TestEtcdDeletionIsQuick(t *testing.T) {
+	c := formed(t, 3)
+	c.LoseVolumes(t, "etcd-0", "etcd-1", "etcd-2")
+	c.Settles(t, lifecycle.Blocked, "QuorumLost")
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.key.Namespace}}
+	if err := api.Delete(t.Context(), ns); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the namespace is gone", func(ctx context.Context) error {
+		err := api.Get(ctx, client.ObjectKeyFromObject(ns), ns)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", errNotYet, err)
+	})
+}

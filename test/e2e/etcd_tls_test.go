@@ -1,0 +1,236 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/test/witness"
+)
+
+// withKeys makes a witness show what is in the Secret.
+func (c *cluster) withKeys(t *testing.T, secret string) func(*witness.Options) {
+	t.Helper()
+	s := &corev1.Secret{}
+	if err := api.Get(t.Context(), client.ObjectKey{Namespace: c.key.Namespace, Name: secret}, s); err != nil {
+		t.Fatal(err)
+	}
+	config, err := witness.Keys(s, c.key.Name+"-client."+c.key.Namespace+".svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(o *witness.Options) { o.TLS = config }
+}
+
+// nobody checks that etcd takes no write of such a client.
+func (c *cluster) nobody(t *testing.T, whose string, edit func(*witness.Options)) {
+	t.Helper()
+	w := c.write(t, edit)
+	eventually(t, whose+" is turned away", func(context.Context) error {
+		if tally := w.Tally(); tally.LastFailure == nil || tally.Failed < 8 {
+			return fmt.Errorf("%w: %s", errNotYet, tally)
+		}
+		return nil
+	})
+	w.Stop()
+	if n := w.Tally().Acknowledged; n > 0 {
+		t.Errorf("%d writes of %s were taken", n, whose)
+	}
+}
+
+// TestEtcdIsEncryptedByDefault: who mounts the Secret for clients can write, nobody
+// else can, and it stays so while members come and go and a Secret is lost.
+func TestEtcdIsEncryptedByDefault(t *testing.T) {
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	obj := c.get(t)
+	w := c.write(t, c.withKeys(t, obj.Status.ClientSecretName))
+	c.nobody(t, "plain text", func(*witness.Options) {})
+	c.nobody(t, "a client without a certificate", func(o *witness.Options) {
+		c.withKeys(t, obj.Status.ClientSecretName)(o)
+		o.TLS.Certificates = nil
+	})
+	c.nobody(t, "a client with a member's certificate for peers", func(o *witness.Options) {
+		c.withKeys(t, obj.Status.ClientSecretName)(o)
+		peers := &witness.Options{}
+		c.withKeys(t, "etcd-0-peer-tls")(peers)
+		o.TLS.Certificates = peers.TLS.Certificates
+	})
+	c.LoseVolumes(t, "etcd-1")
+	replaced(t, obj, c.settled(t), "etcd-1")
+	must(t, "-n", c.key.Namespace, "delete", "secret", obj.Status.ClientSecretName)
+	c.settled(t)
+	c.write(t, c.withKeys(t, obj.Status.ClientSecretName)).Stop()
+	kept(t, w)
+}
+
+// authority makes certificates that the operator did not.
+type authority struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+	raw  []byte
+}
+
+func newAuthority(t *testing.T) authority {
+	t.Helper()
+	a := authority{}
+	a.raw, a.cert, a.key = a.sign(t, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a user's own"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	})
+	return a
+}
+
+// sign returns the certificate; without a key of its own the authority signs itself.
+func (a authority) sign(t *testing.T, template *x509.Certificate) ([]byte, *x509.Certificate, *ecdsa.PrivateKey) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parent, signer := a.cert, a.key
+	if parent == nil {
+		parent, signer = template, key
+	}
+	raw, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw, cert, key
+}
+
+// leaf is a certificate, its key and the authority, in PEM, good until then.
+func (a authority) leaf(t *testing.T, until time.Time, names ...string) (cert, key, ca []byte) {
+	t.Helper()
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<60))
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, _, private := a.sign(t, &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "own"}, DNSNames: names,
+		NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	})
+	der, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	armour := func(kind string, b []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}) }
+	return armour("CERTIFICATE", raw), armour("EC PRIVATE KEY", der), armour("CERTIFICATE", a.raw)
+}
+
+// names that members and the Service are called by.
+func (c *cluster) names() []string {
+	ns := c.key.Namespace
+	return []string{"*.etcd." + ns + ".svc", "etcd-client." + ns + ".svc", "localhost"}
+}
+
+// give makes the user's Secret what it is to be.
+func (c *cluster) give(t *testing.T, name string, data map[string][]byte) {
+	t.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: name}, Data: data}
+	err := api.Create(t.Context(), s)
+	if client.IgnoreAlreadyExists(err) == nil && err != nil {
+		err = api.Update(t.Context(), s)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) own(spec *etcdv1.EtcdClusterSpec) {
+	spec.Size = 1
+	spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "own-peer", Server: "own-server", Client: "own-client"}}
+}
+
+// modern gives all three with the usual keys.
+func (c *cluster) modern(t *testing.T, a authority, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		cert, key, ca := a.leaf(t, time.Now().Add(time.Hour), c.names()...)
+		c.give(t, name, map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca})
+	}
+}
+
+// TestEtcdOwnSecrets: one that is missing, broken or expired is told with what to do,
+// nothing is started before it is right, and one that is changed is used at once.
+func TestEtcdOwnSecrets(t *testing.T) {
+	c, a := newCluster(t), newAuthority(t)
+	c.modern(t, a, "own-peer", "own-client")
+	c.Apply(t, c.own)
+	told := func(words string) {
+		t.Helper()
+		eventually(t, "it is told: "+words, func(ctx context.Context) error {
+			return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+				stalled := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Stalled)
+				return stalled != nil && stalled.Reason == "CertificatesUnusable" && contains(stalled.Message, words)
+			})
+		})
+	}
+	told(`spec.tls.secrets.server: the Secret "own-server" does not exist`)
+	c.give(t, "own-server", map[string][]byte{"tls.crt": []byte("no"), "tls.key": []byte("no"), "ca.crt": []byte("no")})
+	told("are not a certificate in PEM with its key")
+	cert, key, ca := a.leaf(t, time.Now().Add(-time.Minute), c.names()...)
+	c.give(t, "own-server", map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca})
+	told("has a certificate that expired on")
+	if pods := c.pods(t); len(pods) > 0 {
+		t.Errorf("%d pods were started without certificates", len(pods))
+	}
+	c.modern(t, a, "own-server")
+	c.settled(t)
+	w := c.write(t, c.withKeys(t, "own-client"))
+	c.nobody(t, "plain text", func(*witness.Options) {})
+	c.modern(t, a, "own-peer", "own-server", "own-client")
+	before := w.Tally().Acknowledged
+	eventually(t, "writes go on", func(context.Context) error { return atLeast(w.Tally().Acknowledged, before+100) })
+	c.settled(t)
+	kept(t, w)
+}
+
+// TestEtcdOwnSecretsOfTheLegacyAPI have other keys.
+func TestEtcdOwnSecretsOfTheLegacyAPI(t *testing.T) {
+	c, a := newCluster(t), newAuthority(t)
+	for name, prefix := range map[string]string{"own-peer": "peer", "own-server": "server", "own-client": "etcd-client"} {
+		cert, key, ca := a.leaf(t, time.Now().Add(time.Hour), c.names()...)
+		c.give(t, name, map[string][]byte{prefix + ".crt": cert, prefix + ".key": key, prefix + "-ca.crt": ca})
+	}
+	c.Apply(t, c.own)
+	c.settled(t)
+	cert, key, ca := a.leaf(t, time.Now().Add(time.Hour))
+	config, err := witness.Keys(&corev1.Secret{Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}},
+		"etcd-client."+c.key.Namespace+".svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := c.write(t, func(o *witness.Options) { o.TLS = config })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	c.nobody(t, "a stranger's certificate", func(o *witness.Options) {
+		cert, key, _ := newAuthority(t).leaf(t, time.Now().Add(time.Hour))
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.TLS = config.Clone()
+		o.TLS.Certificates = []tls.Certificate{pair}
+	})
+	kept(t, w)
+}

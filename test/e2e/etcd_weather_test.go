@@ -1,0 +1,115 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// alone is formed, for a test that hurts what others need.
+func alone(t *testing.T, size int32) *cluster {
+	t.Helper()
+	c := lonelyCluster(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
+	c.settled(t)
+	return c
+}
+
+// watchLearners counts the most learners that the list ever had, until the test ends.
+func (c *cluster) watchLearners(t *testing.T) *atomic.Int32 {
+	t.Helper()
+	var most atomic.Int32
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(200 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if n := c.learners(ctx); n > most.Load() {
+				most.Store(n)
+			}
+		}
+	}()
+	return &most
+}
+
+func (c *cluster) learners(ctx context.Context) int32 {
+	obj, err := c.read(ctx)
+	if err != nil {
+		return 0
+	}
+	seen, err := c.driver.Observe(ctx, obj)
+	if err != nil {
+		return 0
+	}
+	var n int32
+	for _, m := range seen.Members {
+		if m.Role == etcd.Learner {
+			n++
+		}
+	}
+	return n
+}
+
+// TestEtcdOperatorDiesWhileScaling: killed at every change of the member list while the
+// size goes from 1 to 4 and to 2, each new operator goes on where the last one was.
+func TestEtcdOperatorDiesWhileScaling(t *testing.T) {
+	c := alone(t, 1)
+	w, most := c.write(t), c.watchLearners(t)
+	id := c.get(t).Status.ClusterID
+	for _, size := range []int32{4, 2} {
+		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
+		for members := c.get(t).Status.Replicas; members != size; members = c.get(t).Status.Replicas {
+			eventually(t, "the operator has done something", func(ctx context.Context) error {
+				return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return obj.Status.Replicas != members })
+			})
+			must(t, "-n", "governor-system", "delete", "pod", "-l", "app.kubernetes.io/name=governor", "--grace-period=0", "--force")
+		}
+		if now := c.settled(t).Status.ClusterID; now != id {
+			t.Errorf("the cluster was %s, and is %s", id, now)
+		}
+	}
+	if n := most.Load(); n != 1 {
+		t.Errorf("there were %d learners at once, want 1", n)
+	}
+	c.noOrphans(t)
+	kept(t, w)
+}
+
+// TestEtcdServesWhileANodeIsDown: the member is waited for, because a node that
+// restarts brings it back with its data, and it does.
+func TestEtcdServesWhileANodeIsDown(t *testing.T) {
+	c := alone(t, 3)
+	before, w := c.get(t), c.write(t)
+	gone := before.Status.Leader
+	node := c.pod(t, gone).Spec.NodeName
+	hurt(t, "node", "stop", node)
+	t.Cleanup(func() { hurt(t, "node", "start", node) })
+	eventually(t, "another member leads, and the loss is told", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			return obj.Status.Leader != gone && obj.Status.Leader != "" && obj.Status.Phase == etcdv1.Degraded
+		})
+	})
+	down := time.Now()
+	eventually(t, "writes go on", func(context.Context) error {
+		if t := w.Tally(); t.Silence > time.Second || time.Since(down) < 5*time.Second {
+			return fmt.Errorf("%w: %s", errNotYet, t)
+		}
+		return nil
+	})
+	hurt(t, "node", "start", node)
+	same(t, before, c.settled(t))
+	kept(t, w)
+}
