@@ -36,6 +36,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	diary    *diary
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
+	waits    waits
 	queue    atomic.Pointer[queue]
 }
 
@@ -259,6 +260,7 @@ func (e *engine[T, W]) holder(key types.NamespacedName) string {
 func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.budget.release(e.holder(key))
 	e.progress.forget(key)
+	e.waits.forget(key)
 }
 
 func (e *engine[T, W]) forget(key types.NamespacedName) {
