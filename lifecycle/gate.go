@@ -17,9 +17,9 @@ type Gate[W any] struct {
 // Refusal is one gate's objection to one step.
 type Refusal struct {
 	// Gate is the name of the gate that objects.
-	Gate string
+	Gate string `json:"gate"`
 	// Message is its sentence for the user.
-	Message string
+	Message string `json:"message"`
 }
 
 // Judge returns the gate's objection, or nil. It objects only if the world during
@@ -44,10 +44,13 @@ func Judge[W any](gates []Gate[W], before, during W, step Step) []Refusal {
 	return refusals
 }
 
+// HeldByGate is the reason of a step that is held.
+const HeldByGate = "HeldByGate"
+
 // Held is the decision that a refusal makes of a step: waiting, because gates
 // open by themselves when the world gets better.
 func Held(step Step, r Refusal) Decision {
-	d := Decision{Outcome: Waiting, Reason: "HeldByGate", Step: step}
+	d := Decision{Outcome: Waiting, Reason: HeldByGate, Step: step}
 	d.Message = "The step " + step.String() + " is held by the gate " + r.Gate + ": " + r.Message
 	return d
 }

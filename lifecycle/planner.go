@@ -96,4 +96,9 @@ const (
 
 	// AnnotationPaused with the value "true" makes the engine observe only.
 	AnnotationPaused = "governor.dev/paused"
+
+	// AnnotationPreview on an object in a dry run asks for a preview: "update" of the
+	// object as it is sent, "delete" of its deletion. What comes back has the preview
+	// as JSON in its place. It has no meaning on an object that is stored.
+	AnnotationPreview = "governor.dev/preview"
 )

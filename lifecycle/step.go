@@ -49,22 +49,22 @@ const (
 // Step is one action that can hurt, or the thing that a Wait waits for.
 type Step struct {
 	// Name is the verb, e.g. AddLearner; of a wait, the event, e.g. PodReady.
-	Name string
+	Name string `json:"name"`
 	// Target is what it is done to, e.g. a member's name.
-	Target string
+	Target string `json:"target,omitempty"`
 	// Class says how much it can hurt; empty means Routine.
-	Class Class
+	Class Class `json:"class,omitempty"`
 	// Intent tells repairs from wishes; empty means Wish.
-	Intent Intent
+	Intent Intent `json:"intent,omitempty"`
 	// Reason is the CamelCase fact that made the step necessary.
-	Reason string
+	Reason string `json:"reason,omitempty"`
 	// Message is that fact as a sentence for the user.
-	Message string
+	Message string `json:"message,omitempty"`
 	// Cause is what set the step off.
-	Cause Cause
+	Cause Cause `json:"cause,omitempty"`
 	// Args are the values that Act needs beyond the target. They belong to the
 	// plan: what is approved or previewed is exactly what is done.
-	Args map[string]string
+	Args map[string]string `json:"args,omitempty"`
 }
 
 // String is the step in short: "AddLearner etcd-2".

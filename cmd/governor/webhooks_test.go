@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -24,18 +23,23 @@ import (
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
-// manifests reads the Service and the configuration.
-func manifests(t *testing.T) (service corev1.Service, config admissionregistrationv1.ValidatingWebhookConfiguration) {
+// manifests reads the Service and the configurations.
+func manifests(t *testing.T) (
+	service corev1.Service, advice admissionregistrationv1.ValidatingWebhookConfiguration,
+	previews admissionregistrationv1.MutatingWebhookConfiguration,
+) {
 	t.Helper()
 	raw, err := os.ReadFile("../../config/manager/webhook.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, second, _ := bytes.Cut(raw, []byte("---\n"))
-	if err := errors.Join(yaml.UnmarshalStrict(first, &service), yaml.UnmarshalStrict(second, &config)); err != nil {
-		t.Fatal(err)
+	into := []any{&service, &advice, &previews}
+	for i, doc := range bytes.Split(raw, []byte("---\n")) {
+		if err := yaml.UnmarshalStrict(doc, into[i]); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return service, config
+	return service, advice, previews
 }
 
 // rules are those of the kinds that the operator runs.
@@ -70,7 +74,7 @@ func rule(gvk schema.GroupVersionKind) admissionregistrationv1.RuleWithOperation
 // Every kind is advised on, the Service leads there, and nobody can be held up. The
 // name of the webhook is forever: see docs/adr/0007-one-webhook-that-always-allows.md.
 func TestTheWebhookIsInstalled(t *testing.T) {
-	service, config := manifests(t)
+	service, config, previews := manifests(t)
 	want := []admissionregistrationv1.ValidatingWebhook{{
 		Name: "advice.governor.dev",
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
@@ -83,13 +87,32 @@ func TestTheWebhookIsInstalled(t *testing.T) {
 		TimeoutSeconds:          new(int32(1)),
 		AdmissionReviewVersions: []string{"v1"},
 	}}
+	wantPreviews := []admissionregistrationv1.MutatingWebhook{{
+		Name:         "preview.governor.dev",
+		ClientConfig: *want[0].ClientConfig.DeepCopy(), Rules: want[0].Rules,
+		MatchConditions: []admissionregistrationv1.MatchCondition{{
+			Name: "dry-run-that-asks",
+			Expression: "has(request.dryRun) && request.dryRun && has(object.metadata.annotations) && '" +
+				lifecycle.AnnotationPreview + "' in object.metadata.annotations",
+		}},
+		FailurePolicy:           new(admissionregistrationv1.Ignore),
+		MatchPolicy:             new(admissionregistrationv1.Equivalent),
+		ReinvocationPolicy:      new(admissionregistrationv1.NeverReinvocationPolicy),
+		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
+		TimeoutSeconds:          new(int32(5)),
+		AdmissionReviewVersions: []string{"v1"},
+	}}
+	wantPreviews[0].ClientConfig.Service.Path = new(engine.PreviewPath)
 	byGroup := cmpopts.SortSlices(func(a, b admissionregistrationv1.RuleWithOperations) bool {
 		return a.APIGroups[0]+a.Resources[0] < b.APIGroups[0]+b.Resources[0]
 	})
 	if diff := cmp.Diff(want, config.Webhooks, byGroup); diff != "" {
 		t.Error(diff)
 	}
-	if config.Name != webhookConfiguration || service.Name != webhookService {
+	if diff := cmp.Diff(wantPreviews, previews.Webhooks, byGroup); diff != "" {
+		t.Error(diff)
+	}
+	if config.Name != webhookConfiguration || previews.Name != webhookConfiguration || service.Name != webhookService {
 		t.Errorf("the code looks for %s and %s, not for %s and %s", webhookConfiguration, webhookService, config.Name, service.Name)
 	}
 }
@@ -107,7 +130,7 @@ func TestOutsideOfAPodThereAreNoWebhooks(t *testing.T) {
 // Every definition that the install has converted is converted here, by an address
 // that the Service has.
 func TestConversionIsInstalled(t *testing.T) {
-	service, _ := manifests(t)
+	service, _, _ := manifests(t)
 	raw, err := os.ReadFile("../../dist/install.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -86,6 +86,7 @@ func files(t *testing.T, dir string) []string {
 // named are the objects that the operator may change of some kinds, and no other.
 var named = map[string][]string{
 	"ClusterRole validatingwebhookconfigurations": {"governor"},
+	"ClusterRole mutatingwebhookconfigurations":   {"governor"},
 	"ClusterRole customresourcedefinitions":       {"etcdclusters.etcd.database.coreos.com"},
 	"Role secrets":                                {"governor-webhook-certificate"},
 }

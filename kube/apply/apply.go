@@ -149,6 +149,9 @@ type identity struct{ kind, name string }
 // current returns what the cache shows the owner to control, without copying.
 func (a *Applier) current(ctx context.Context, owner client.Object) (map[identity]client.Object, error) {
 	current := map[identity]client.Object{}
+	if owner.GetUID() == "" {
+		return current, nil // who is not born yet has nothing
+	}
 	for _, kind := range a.owned {
 		list, gvk, err := listFor(a.client.Scheme(), kind)
 		if err != nil {
@@ -277,7 +280,7 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, current map[id
 	var changes []Change
 	var errs []error
 	for id, obj := range current {
-		if obj.GetLabels()[lifecycle.LabelProvided] == "" || obj.GetDeletionTimestamp() != nil {
+		if !provided(obj) || obj.GetDeletionTimestamp() != nil {
 			continue
 		}
 		uid := obj.GetUID()

@@ -29,6 +29,14 @@ var identifying = fieldpath.NewSet(
 // does what the API server would do, without asking it. Whoever changes one of our
 // fields takes its ownership, so drift shows as a field that we no longer own.
 func (a *Applier) difference(d declared, existing client.Object) ([]string, error) {
+	set, err := a.changed(d, existing)
+	if err != nil {
+		return nil, err
+	}
+	return paths(set), nil
+}
+
+func (a *Applier) changed(d declared, existing client.Object) (*fieldpath.Set, error) {
 	wanted, err := a.types.ObjectToTyped(d.content)
 	if err != nil {
 		return nil, fmt.Errorf("%s %q does not fit its schema: %w", d.kind, d.name(), err)
@@ -48,8 +56,7 @@ func (a *Applier) difference(d declared, existing client.Object) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	changed := c.Added.Union(c.Modified).Union(c.Removed).Difference(identifying)
-	return paths(changed), nil
+	return c.Added.Union(c.Modified).Union(c.Removed).Difference(identifying), nil
 }
 
 func ownedFields(obj client.Object) (*fieldpath.Set, error) {
@@ -68,11 +75,13 @@ func ownedFields(obj client.Object) (*fieldpath.Set, error) {
 func paths(set *fieldpath.Set) []string {
 	var all []string
 	set.Leaves().Iterate(func(p fieldpath.Path) {
-		all = append(all, strings.TrimPrefix(p.String(), "."))
+		all = append(all, inWords(p))
 	})
 	slices.Sort(all)
 	return all
 }
+
+func inWords(p fieldpath.Path) string { return strings.TrimPrefix(p.String(), ".") }
 
 // summary names the first few fields.
 func summary(fields []string) string {

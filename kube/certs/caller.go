@@ -19,6 +19,8 @@ import (
 type (
 	// configuration tells API servers whom to ask about what users apply.
 	configuration = admissionregistrationv1.ValidatingWebhookConfiguration
+	// mutation tells them whom to ask for previews.
+	mutation = admissionregistrationv1.MutatingWebhookConfiguration
 	// definition tells API servers who converts between the versions of a kind.
 	definition = apiextensionsv1.CustomResourceDefinition
 )
@@ -31,19 +33,25 @@ type caller struct {
 
 // newCallers are all that call by the names.
 func newCallers(o Options) []*caller {
-	config := &configuration{}
-	config.Name = o.Configuration
-	all := []*caller{{
-		view: view{object: config, matter: matter{"ValidatingWebhookConfiguration " + o.Configuration, noAdvice}},
-		absent: fmt.Errorf("the ValidatingWebhookConfiguration %s is missing; apply dist/install.yaml to have it back, "+
-			"or run with --webhooks=false", o.Configuration),
-	}}
+	config, preview := &configuration{}, &mutation{}
+	config.Name, preview.Name = o.Configuration, o.Configuration
+	all := []*caller{
+		newHooks(config, "ValidatingWebhookConfiguration "+o.Configuration, noAdvice),
+		newHooks(preview, "MutatingWebhookConfiguration "+o.Configuration, noPreview),
+	}
 	for _, name := range o.Definitions {
 		d := &definition{}
 		d.Name = name
 		all = append(all, &caller{view: view{object: d, matter: matter{"CustomResourceDefinition " + name, noConversion}}})
 	}
 	return all
+}
+
+func newHooks(object client.Object, name, loss string) *caller {
+	return &caller{
+		view:   view{object: object, matter: matter{name, loss}},
+		absent: fmt.Errorf("the %s is missing; apply dist/install.yaml to have it back, or run with --webhooks=false", name),
+	}
 }
 
 // sighting is what is known of a caller at present.
@@ -88,6 +96,12 @@ func bundlesOf(all []sighting, names []string) [][]byte {
 func trusts(obj client.Object, names []string) [][]byte {
 	switch obj := obj.(type) {
 	case *configuration:
+		var bundles [][]byte
+		for _, hook := range obj.Webhooks {
+			bundles = append(bundles, hook.ClientConfig.CABundle)
+		}
+		return bundles
+	case *mutation:
 		var bundles [][]byte
 		for _, hook := range obj.Webhooks {
 			bundles = append(bundles, hook.ClientConfig.CABundle)
@@ -148,11 +162,18 @@ func (k *Keeper) injectInto(ctx context.Context, s sighting, authorities []byte)
 // trusting is the object with the authorities and no other field. Its UID keeps the
 // API server from making one.
 func trusting(obj client.Object, authorities []byte) runtime.ApplyConfiguration {
-	if config, ok := obj.(*configuration); ok {
-		wanted := admissionapply.ValidatingWebhookConfiguration(config.Name).WithUID(config.UID)
-		for _, hook := range config.Webhooks {
-			wanted.WithWebhooks(admissionapply.ValidatingWebhook().WithName(hook.Name).
-				WithClientConfig(admissionapply.WebhookClientConfig().WithCABundle(authorities...)))
+	trust := admissionapply.WebhookClientConfig().WithCABundle(authorities...)
+	switch obj := obj.(type) {
+	case *configuration:
+		wanted := admissionapply.ValidatingWebhookConfiguration(obj.Name).WithUID(obj.UID)
+		for _, hook := range obj.Webhooks {
+			wanted.WithWebhooks(admissionapply.ValidatingWebhook().WithName(hook.Name).WithClientConfig(trust))
+		}
+		return wanted
+	case *mutation:
+		wanted := admissionapply.MutatingWebhookConfiguration(obj.Name).WithUID(obj.UID)
+		for _, hook := range obj.Webhooks {
+			wanted.WithWebhooks(admissionapply.MutatingWebhook().WithName(hook.Name).WithClientConfig(trust))
 		}
 		return wanted
 	}

@@ -24,6 +24,8 @@ func TestBundlesOf(t *testing.T) {
 	}
 	hooks := &configuration{Webhooks: make([]admissionregistrationv1.ValidatingWebhook, 2)}
 	hooks.Webhooks[1].ClientConfig.CABundle = bundle
+	previews := &mutation{Webhooks: make([]admissionregistrationv1.MutatingWebhook, 1)}
+	previews.Webhooks[0].ClientConfig.CABundle = bundle
 	cases := map[string]struct {
 		reason string
 		known  bool
@@ -33,6 +35,7 @@ func TestBundlesOf(t *testing.T) {
 		"Unknown": {"whoever was not seen may not trust us", false, nil, [][]byte{nil}},
 		"None":    {"whoever is not there does not call", true, nil, nil},
 		"Hooks":   {"each webhook counts", true, hooks, [][]byte{nil, bundle}},
+		"Preview": {"also one that answers", true, previews, [][]byte{bundle}},
 		"Service": {"it calls our Service", true, converting(&apiextensionsv1.WebhookClientConfig{
 			Service: service("governor-webhook"), CABundle: bundle}), [][]byte{bundle}},
 		"Bare": {"it calls us and trusts nobody yet", true, converting(&apiextensionsv1.WebhookClientConfig{

@@ -11,6 +11,7 @@ type matter struct{ name, loss string }
 
 const (
 	noAdvice     = "users may get no advice at kubectl apply; all else works"
+	noPreview    = "users get no preview from kubectl governor plan; all else works"
 	noConversion = "it can be read and written in its stored version only; all else works"
 	noWebhook    = "users may get no advice at kubectl apply, and kinds may be usable in their stored version only; all else works"
 )

@@ -30,8 +30,8 @@ type Options struct {
 	// Namespace and Secret are where the certificate lies.
 	Namespace, Secret string
 
-	// Configuration is the name of the ValidatingWebhookConfiguration whose
-	// webhooks trust it.
+	// Configuration is the name of the ValidatingWebhookConfiguration and of the
+	// MutatingWebhookConfiguration whose webhooks trust it.
 	Configuration string
 
 	// Definitions are the names of the custom resource definitions whose conversion

@@ -25,21 +25,21 @@ import (
 // else.
 const AdvicePath = "/advise"
 
-// advice hands each question to those who know the kind.
-type advice struct {
+// desk hands each question to those who know the kind.
+type desk struct {
 	kinds sync.Map // of admission.Handler by schema.GroupVersionKind
 }
 
-// newAdvice serves advice on the manager's webhook server.
-func newAdvice(mgr manager.Manager) *advice {
-	a := &advice{}
-	mgr.GetWebhookServer().Register(AdvicePath, &webhook.Admission{Handler: a})
-	return a
+// newDesk serves questions on the manager's webhook server.
+func newDesk(mgr manager.Manager, path string) *desk {
+	d := &desk{}
+	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: d})
+	return d
 }
 
 // Handle implements admission.Handler.
-func (a *advice) Handle(ctx context.Context, req admission.Request) admission.Response {
-	handler, ok := a.kinds.Load(schema.GroupVersionKind(req.Kind))
+func (d *desk) Handle(ctx context.Context, req admission.Request) admission.Response {
+	handler, ok := d.kinds.Load(schema.GroupVersionKind(req.Kind))
 	if !ok {
 		return admission.Allowed("")
 	}
@@ -58,8 +58,8 @@ type advisory[T lifecycle.Custom, W any] struct {
 	voices []func(ctx context.Context, old, want T) []string
 }
 
-// advise serves the application's advice, if the operator has a webhook.
-func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *foresight[T, W]) error {
+// consult serves the application's advice and previews, if the operator has webhooks.
+func consult[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *foresight[T, W]) error {
 	if op.advice == nil {
 		return nil
 	}
@@ -70,6 +70,9 @@ func advise[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *fores
 	a := newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme())
 	a.voices = append(a.voices, ahead.warn)
 	op.advice.kinds.Store(gvk, a)
+	op.previews.kinds.Store(gvk, &oracle[T, W]{
+		app: app, namespaces: op.options.Namespaces, decoder: a.decoder, ahead: ahead, now: op.options.Now,
+	})
 	return nil
 }
 
@@ -98,7 +101,7 @@ func (a *advisory[T, W]) Handle(ctx context.Context, req admission.Request) (ans
 }
 
 func (a *advisory[T, W]) warnings(ctx context.Context, req admission.Request) ([]string, error) {
-	if !a.concerned(req) {
+	if !concerned(a.namespaces, req) {
 		return nil, nil
 	}
 	want, err := a.decode(req.Object)
@@ -116,9 +119,9 @@ func (a *advisory[T, W]) warnings(ctx context.Context, req admission.Request) ([
 	return said, nil
 }
 
-// concerned reports whether this operator will act on the object.
-func (a *advisory[T, W]) concerned(req admission.Request) bool {
-	return len(a.namespaces) == 0 || slices.Contains(a.namespaces, req.Namespace)
+// concerned reports whether the operator of these namespaces will act on the object.
+func concerned(namespaces []string, req admission.Request) bool {
+	return len(namespaces) == 0 || slices.Contains(namespaces, req.Namespace)
 }
 
 // decode returns nil where there is no object: what was there before a creation.

@@ -114,7 +114,7 @@ func fakeScheme() *runtime.Scheme {
 }
 
 func TestEachKindIsAskedItsOwn(t *testing.T) {
-	a := &advice{}
+	a := &desk{}
 	a.kinds.Store(fakeKind, newAdvisory(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme()))
 	req := asked(t, nil, generation(1))
 	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 0 {

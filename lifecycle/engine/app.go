@@ -42,8 +42,8 @@ type Options struct {
 	// Version of the operator, for the history.
 	Version string
 
-	// Webhooks serves every application's advice, see lifecycle.Adviser, on the
-	// manager's webhook server.
+	// Webhooks serves every application's advice, see lifecycle.Adviser, and previews
+	// on the manager's webhook server.
 	Webhooks bool
 
 	// Now is the clock; nil means the real one.
@@ -59,7 +59,8 @@ type Operator struct {
 	options Options
 	budget  *budget
 	kinds   *kinds
-	advice  *advice // nil without webhooks
+	// advice and previews are nil without webhooks.
+	advice, previews *desk
 }
 
 // New returns an operator without applications. The manager's scheme must know
@@ -77,7 +78,7 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	}
 	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}
 	if o.Webhooks {
-		op.advice = newAdvice(mgr)
+		op.advice, op.previews = newDesk(mgr, AdvicePath), newDesk(mgr, PreviewPath)
 	}
 	return op, nil
 }
@@ -125,7 +126,7 @@ func Register[T lifecycle.Custom, W any](op *Operator, app App[T, W]) error {
 	if err := op.mgr.Add(s); err != nil {
 		return fmt.Errorf("cannot register the application %s: %w", app.Name, err)
 	}
-	return advise(op, app, s.ahead)
+	return consult(op, app, s.ahead)
 }
 
 // blank returns a new object of the application's kind.

@@ -45,6 +45,16 @@ func (b *budget) names() string {
 	return strings.Join(slices.Sorted(maps.Keys(b.holders)), ", ")
 }
 
+// crowd says, if no slot is free now, who has them.
+func (b *budget) crowd() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.holders) < b.limit {
+		return nil
+	}
+	return []string{fmt.Sprintf("Disruptive steps wait for a slot, however long that takes: all %d are taken, by %s.", b.limit, b.names())}
+}
+
 // releaseApp gives back what all objects of an application hold, when it stops.
 func (b *budget) releaseApp(app string) {
 	b.mu.Lock()

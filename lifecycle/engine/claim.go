@@ -64,7 +64,11 @@ func (e *engine[T, W]) contain(ctx context.Context, r *report[T, W]) {
 	r.panicked = true
 	e.operator.budget.release(e.holder(r.key))
 	r.cause = fmt.Errorf("panic: %v", thrown)
-	r.decision = lifecycle.Block("OperatorBug", fmt.Sprintf(
+	r.decision = bug(thrown)
+}
+
+func bug(thrown any) lifecycle.Decision {
+	return lifecycle.Block("OperatorBug", fmt.Sprintf(
 		"The operator's own rules failed on this object (%v). Other objects are not affected. "+
 			"Please report it with the operator's log; changing the spec may avoid it.", thrown))
 }

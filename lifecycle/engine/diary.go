@@ -3,11 +3,11 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -16,15 +16,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-const (
-	// historySuffix is appended to the name of an object, and its kind in small
-	// letters, for the ConfigMap that keeps its history.
-	historySuffix = "-history"
-	// historyKey is the key in that ConfigMap.
-	historyKey = "book.json"
-	// historyLabel marks these ConfigMaps.
-	historyLabel = "governor.dev/history"
-)
+// historyLabel marks the ConfigMaps that keep histories.
+const historyLabel = "governor.dev/history"
 
 // diary keeps the history of each object in a ConfigMap that it owns: one write
 // per step, none for anything else. It is read from the API server, not cached.
@@ -35,48 +28,61 @@ type diary struct {
 	version string
 }
 
-// record appends the entry, unless it says again what the last one said.
-func (d *diary) record(ctx context.Context, owner client.Object, e *history.Entry) error {
-	if e == nil {
+// record appends the entry, unless it says again what the last one said, and notes
+// before it what was waited for since the last one.
+func (d *diary) record(ctx context.Context, owner client.Object, waited []history.Await, e *history.Entry) error {
+	if e == nil && len(waited) == 0 {
 		return nil
 	}
-	e.Operator = d.version
-	cm, err := d.open(ctx, owner)
+	cm, book, err := d.open(ctx, owner)
 	if err != nil {
 		return err
 	}
-	book, err := history.Decode(cm.Data[historyKey])
-	if err != nil {
-		book = history.Book{} // unreadable: begin anew rather than stop working
+	book = book.Waited(waited)
+	if e != nil {
+		if e.Result == history.Refused && book.Repeats(*e) {
+			return nil
+		}
+		e.Operator = d.version
+		book = book.Append(*e)
 	}
-	if book.Repeats(*e) && e.Result == history.Refused {
-		return nil
-	}
-	raw, err := book.Append(*e).Encode()
+	raw, err := book.Encode()
 	if err != nil {
 		return err
 	}
-	cm.Data = map[string]string{historyKey: raw}
+	cm.Data = map[string]string{history.Key: raw}
 	return d.save(ctx, cm)
 }
 
-func (d *diary) open(ctx context.Context, owner client.Object) (*corev1.ConfigMap, error) {
+// open returns the ConfigMap, not yet created if there is none, and the book in it.
+func (d *diary) open(ctx context.Context, owner client.Object) (*corev1.ConfigMap, history.Book, error) {
 	gvk, err := apiutil.GVKForObject(owner, d.client.Scheme())
 	if err != nil {
-		return nil, err
+		return nil, history.Book{}, err
 	}
 	cm := &corev1.ConfigMap{}
-	key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: historyName(owner, gvk.Kind)}
-	err = d.live.Get(ctx, key, cm)
-	if err == nil || !apierrors.IsNotFound(err) {
-		return cm, err
+	key := client.ObjectKey{Namespace: owner.GetNamespace(), Name: history.Name(gvk.Kind, owner.GetName())}
+	switch err = d.live.Get(ctx, key, cm); {
+	case apierrors.IsNotFound(err):
+		return d.blank(owner, gvk, key), history.Book{}, nil
+	case err != nil:
+		return nil, history.Book{}, err
 	}
-	cm.Name, cm.Namespace = key.Name, key.Namespace
-	cm.Labels = map[string]string{
-		historyLabel: d.app, lifecycle.LabelInstance: owner.GetName(), lifecycle.LabelManagedBy: apply.Manager,
+	book, err := history.Decode(cm.Data[history.Key])
+	if err != nil {
+		book = history.Book{} // unreadable: begin anew rather than stop working
 	}
-	cm.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)}
-	return cm, nil
+	return cm, book, nil
+}
+
+func (d *diary) blank(owner client.Object, gvk schema.GroupVersionKind, key client.ObjectKey) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Name: key.Name, Namespace: key.Namespace,
+		Labels: map[string]string{
+			historyLabel: d.app, lifecycle.LabelInstance: owner.GetName(), lifecycle.LabelManagedBy: apply.Manager,
+		},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, gvk)},
+	}}
 }
 
 func (d *diary) save(ctx context.Context, cm *corev1.ConfigMap) error {
@@ -108,8 +114,4 @@ func (r *report[T, W]) entry() *history.Entry {
 		return nil
 	}
 	return e
-}
-
-func historyName(owner client.Object, kind string) string {
-	return owner.GetName() + "." + strings.ToLower(kind) + historySuffix
 }

@@ -11,8 +11,8 @@ import (
 
 // fake is the least custom resource.
 type fake struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
 
 	generation int64
 	conditions []metav1.Condition

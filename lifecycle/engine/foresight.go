@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +16,9 @@ const glance = 80 * time.Millisecond
 
 // errNotRunning says that this replica does not know the application's world yet.
 var errNotRunning = errors.New("the application is not running here yet")
+
+// errUnseen says that nothing is known of the world.
+var errUnseen = errors.New("the operator cannot see the application")
 
 // foresight says what will happen to an object. Every replica has it: each can
 // observe, only the leader acts.
@@ -35,7 +39,10 @@ func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], er
 	}
 	seen, err := e.driver.Observe(ctx, now)
 	if err != nil {
-		return future[T, W]{}, err
+		return future[T, W]{}, fmt.Errorf("%w: %w", errUnseen, err)
+	}
+	if _, err := e.app.Planner.Resources(want, seen); err != nil {
+		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen}, nil
 	}
 	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
 	plan, end, world := subject.Unroll(want, seen, e.now())
@@ -49,6 +56,9 @@ func (f *foresight[T, W]) warn(ctx context.Context, old, want T) []string {
 	now := old
 	if none := *new(T); any(old) == any(none) {
 		now = want // it is being created
+	}
+	if isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
+		return nil // nothing will happen, or all of it is told
 	}
 	next, err := f.of(ctx, now, want)
 	if err != nil || ctx.Err() != nil {

@@ -36,6 +36,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	diary    *diary
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
+	waits    waits
 	queue    atomic.Pointer[queue]
 }
 
@@ -135,11 +136,15 @@ func (r *report[T, W]) over() bool {
 	return r.paused || outcome != lifecycle.Silent && outcome != lifecycle.Proceeding && !leavingSettled || r.taken != nil
 }
 
+var cannotObserve = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot see the application; nothing is changed until it can.")
+
+func cannotRender(err error) lifecycle.Decision { return lifecycle.Block("CannotRender", err.Error()) }
+
 func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 	seen, err := e.driver.Observe(ctx, r.obj)
 	if err != nil {
 		r.cause = err
-		r.decision = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot see the application; nothing is changed until it can.")
+		r.decision = cannotObserve
 		return
 	}
 	r.seen, r.observed = seen, true
@@ -163,7 +168,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
 	if err != nil {
 		r.cause = err
-		r.decision = lifecycle.Block("CannotRender", err.Error())
+		r.decision = cannotRender(err)
 		return
 	}
 	observedGeneration, _ := r.obj.Told()
@@ -260,6 +265,7 @@ func (e *engine[T, W]) holder(key types.NamespacedName) string {
 func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.budget.release(e.holder(key))
 	e.progress.forget(key)
+	e.waits.forget(key)
 }
 
 func (e *engine[T, W]) forget(key types.NamespacedName) {

@@ -10,6 +10,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -17,6 +19,14 @@ import (
 
 // Limit is how many entries a book keeps; older ones fall off.
 const Limit = 50
+
+// Key is where a ConfigMap keeps a book.
+const Key = "book.json"
+
+// Name is the name of the ConfigMap that keeps the book of an object.
+func Name(kind, object string) string {
+	return object + "." + strings.ToLower(kind) + "-history"
+}
 
 // Result is how a step ended.
 type Result string
@@ -44,10 +54,21 @@ type Entry struct {
 	Message string `json:"message,omitempty"`
 	// Duration is how long Act took.
 	Duration time.Duration `json:"duration"`
+	// Awaited is what was waited for after the step, before the next decision that
+	// was none to wait.
+	Awaited []Await `json:"awaited,omitempty"`
 	// Operator is the version of the operator that did it.
 	Operator string `json:"operator"`
 	// Previous is the digest of the entry before this one.
 	Previous string `json:"previous"`
+}
+
+// Await is one thing that was waited for, and came.
+type Await struct {
+	// Step names it, as the wait did.
+	Step lifecycle.Step `json:"step"`
+	// Duration is how long it took.
+	Duration time.Duration `json:"duration"`
 }
 
 // Book is the bounded history of one object, oldest entry first.
@@ -94,6 +115,38 @@ func (b Book) Verify() error {
 		}
 	}
 	return nil
+}
+
+// Waited returns the book with what was waited for after its last step. No later
+// entry vouches for the last one yet, so the chain stays whole.
+func (b Book) Waited(awaits []Await) Book {
+	last, ok := b.Last()
+	if !ok || len(awaits) == 0 {
+		return b
+	}
+	last.Awaited = slices.Concat(last.Awaited, awaits)
+	return Book{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
+}
+
+// Usual returns the median of how long what is so called took in this book, a step
+// that was done or an event that was awaited, and false if it never happened.
+func (b Book) Usual(name string) (time.Duration, bool) {
+	var all []time.Duration
+	for _, e := range b.Entries {
+		if e.Step.Name == name && e.Result == Succeeded {
+			all = append(all, e.Duration)
+		}
+		for _, a := range e.Awaited {
+			if a.Step.Name == name {
+				all = append(all, a.Duration)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return 0, false
+	}
+	slices.Sort(all)
+	return all[len(all)/2], true
 }
 
 // Encode returns the book as JSON.

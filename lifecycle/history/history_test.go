@@ -79,3 +79,50 @@ func TestRepeats(t *testing.T) {
 		t.Error("only the same step with the same result repeats")
 	}
 }
+
+func awaited(name string, d time.Duration) []history.Await {
+	return []history.Await{{Step: lifecycle.Step{Name: name}, Duration: d}}
+}
+
+func TestWhatWasAwaitedBelongsToTheStepBefore(t *testing.T) {
+	b := book(1).Waited(awaited("Ready", 2)).Waited(awaited("Up", 3)).Append(entry(1))
+	if err := b.Verify(); err != nil {
+		t.Error(err)
+	}
+	if n := len(b.Entries[0].Awaited); n != 2 || len(b.Entries[1].Awaited) != 0 {
+		t.Errorf("the first step waited %d times", n)
+	}
+	b.Entries[0].Awaited[0].Duration++
+	if b.Verify() == nil {
+		t.Error("a measure that is changed later must show")
+	}
+	if empty := (history.Book{}).Waited(awaited("Ready", 1)); len(empty.Entries) != 0 {
+		t.Errorf("without a step there is nothing to belong to: %v", empty)
+	}
+}
+
+func TestUsual(t *testing.T) {
+	b := history.Book{}
+	for i, d := range []time.Duration{9, 1, 5} {
+		e := entry(i)
+		e.Duration = d
+		b = b.Append(e).Waited(awaited("Ready", 10*d))
+	}
+	failed := entry(3)
+	failed.Result, failed.Duration = history.Failed, 1000
+	b = b.Append(failed)
+	cases := map[string]struct {
+		reason string
+		want   time.Duration
+		known  bool
+	}{
+		"Add":     {"the median of what succeeded", 5, true},
+		"Ready":   {"and of what was awaited", 50, true},
+		"Promote": {"what never happened has none", 0, false},
+	}
+	for name, c := range cases {
+		if got, known := b.Usual(name); got != c.want || known != c.known {
+			t.Errorf("%s: %s: got %v %v", name, c.reason, got, known)
+		}
+	}
+}

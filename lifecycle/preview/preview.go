@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -31,6 +33,8 @@ type Step struct {
 	Awaited bool `json:"awaited,omitempty"`
 	// Meanwhile says in the application's words what is left during the step.
 	Meanwhile string `json:"meanwhile,omitempty"`
+	// Expected is how long it usually takes here; zero if it was never done before.
+	Expected metav1.Duration `json:"expected,omitzero"`
 	// Held are the gates that would hold it.
 	Held []lifecycle.Refusal `json:"held,omitempty"`
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/governor-dev/governor/kube/certs"
 	"github.com/governor-dev/governor/kube/conversion"
 	"github.com/governor-dev/governor/lifecycle/engine"
+	"github.com/governor-dev/governor/test/ring"
 )
 
 // nowhere is a port at which nobody listens.
@@ -38,7 +39,7 @@ const nowhere = 1
 // machine: there is no Service network.
 func callsTo(port int, u *unstructured.Unstructured) {
 	switch u.GetKind() {
-	case "ValidatingWebhookConfiguration":
+	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
 		hooks, _, _ := unstructured.NestedSlice(u.Object, "webhooks")
 		for _, hook := range hooks {
 			redirect(port, hook.(map[string]any))
@@ -105,26 +106,41 @@ func (a *adviser) run(t *testing.T) {
 // configure applies the webhook configuration as kubectl does.
 func (a *adviser) configure(t *testing.T) {
 	t.Helper()
-	u := a.manifest(t)
-	must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
-	t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), a.configuration()) })
+	for _, u := range a.manifests(t) {
+		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
+		t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), u) })
+	}
 }
 
-func (a *adviser) manifest(t *testing.T) *unstructured.Unstructured {
+// manifest is what has users advised.
+func (a *adviser) manifest(t *testing.T) *unstructured.Unstructured { return a.manifests(t)[0] }
+
+// manifests are all by which the operator is called.
+func (a *adviser) manifests(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile("../../config/manager/webhook.yaml")
 	must(t, err)
-	_, raw, _ = bytes.Cut(raw, []byte("---\n")) // after the Service
-	u := &unstructured.Unstructured{}
-	must(t, yaml.Unmarshal(raw, &u.Object))
-	u.SetName(a.options.Configuration)
-	callsTo(a.port, u)
-	for _, hook := range u.Object["webhooks"].([]any) {
-		hook.(map[string]any)["namespaceSelector"] = map[string]any{
-			"matchLabels": map[string]any{corev1.LabelMetadataName: a.namespace},
+	var all []*unstructured.Unstructured
+	for _, doc := range bytes.Split(raw, []byte("---\n"))[1:] { // after the Service
+		u := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal(doc, &u.Object))
+		u.SetName(a.options.Configuration)
+		callsTo(a.port, u)
+		for _, hook := range u.Object["webhooks"].([]any) {
+			a.confine(hook.(map[string]any))
 		}
+		all = append(all, u)
 	}
-	return u
+	return all
+}
+
+// confine lets the webhook concern the namespace only, and rings besides.
+func (a *adviser) confine(hook map[string]any) {
+	hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: a.namespace}}
+	hook["rules"] = append(hook["rules"].([]any), map[string]any{
+		"apiGroups": []any{ring.GroupVersion.Group}, "apiVersions": []any{ring.GroupVersion.Version}, "resources": []any{"rings"},
+		"operations": []any{"CREATE", "UPDATE"}, "scope": "Namespaced",
+	})
 }
 
 func (a *adviser) configuration() *admissionregistrationv1.ValidatingWebhookConfiguration {

@@ -1,0 +1,164 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/value"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Foreseen is a change that would be made.
+type Foreseen struct {
+	Change
+	// Values are those of the changed fields, in the same order; none of a Secret.
+	Values []Values
+}
+
+// Values are what a field holds and will hold, as JSON; empty if it is not there.
+type Values struct{ From, To string }
+
+// Foresee returns what [Applier.Apply] would change, and writes nothing. An object
+// that it would refuse to touch is in the errors.
+func (a *Applier) Foresee(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Foreseen, error) {
+	current, err := a.current(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Foreseen
+	var errs []error
+	for _, obj := range wanted {
+		f, err := a.foresee(ctx, owner, obj, current)
+		if err != nil {
+			errs = append(errs, err)
+		} else if f != nil {
+			changes = append(changes, *f)
+		}
+	}
+	return append(changes, gone(current, provided)...), errors.Join(errs...)
+}
+
+// Clearance returns what Kubernetes deletes when the owner is gone.
+func (a *Applier) Clearance(ctx context.Context, owner client.Object) ([]Foreseen, error) {
+	current, err := a.current(ctx, owner)
+	return gone(current, func(client.Object) bool { return true }), err
+}
+
+func (a *Applier) foresee(
+	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
+) (*Foreseen, error) {
+	d, err := a.declare(owner, wanted)
+	if err != nil {
+		return nil, err
+	}
+	id := identity{d.kind, wanted.GetName()}
+	existing := current[id]
+	delete(current, id)
+	if existing == nil {
+		found, err := a.Find(ctx, owner, wanted)
+		if err != nil || found != nil {
+			return reclaimed(d), err
+		}
+		return &Foreseen{Change: Change{Verb: Created, Kind: d.kind, Name: d.name()}}, nil
+	}
+	if existing.GetDeletionTimestamp() != nil {
+		return nil, &GoingError{Kind: d.kind, Name: d.name()}
+	}
+	return a.configured(d, existing)
+}
+
+// reclaimed is the change of what is ours and has lost its labels.
+func reclaimed(d declared) *Foreseen {
+	return &Foreseen{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}}
+}
+
+func (a *Applier) configured(d declared, existing client.Object) (*Foreseen, error) {
+	set, err := a.changed(d, existing)
+	if err != nil || set.Empty() {
+		return nil, err
+	}
+	f := &Foreseen{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(set)}}
+	if d.kind == "Secret" {
+		return f, nil
+	}
+	live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(existing)
+	if err != nil {
+		return nil, err
+	}
+	byPath := map[string]Values{}
+	set.Leaves().Iterate(func(p fieldpath.Path) {
+		byPath[inWords(p)] = Values{From: at(live, p), To: at(d.content.Object, p)}
+	})
+	for _, field := range f.Fields {
+		f.Values = append(f.Values, byPath[field])
+	}
+	return f, nil
+}
+
+// at returns what the object has at the path, as JSON; empty if that is nothing.
+func at(object any, p fieldpath.Path) string {
+	for _, element := range p {
+		if object = into(object, element); object == nil {
+			return ""
+		}
+	}
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return ""
+	}
+	return string(raw)
+}
+
+func into(object any, element fieldpath.PathElement) any {
+	if fields, ok := object.(map[string]any); ok && element.FieldName != nil {
+		return fields[*element.FieldName]
+	}
+	items, _ := object.([]any)
+	for i, item := range items {
+		if is(item, i, element) {
+			return item
+		}
+	}
+	return nil
+}
+
+// is reports whether the element names the item of a list.
+func is(item any, i int, element fieldpath.PathElement) bool {
+	switch {
+	case element.Index != nil:
+		return *element.Index == i
+	case element.Value != nil:
+		return value.Equals(value.NewValueInterface(item), *element.Value)
+	case element.Key != nil:
+		fields, _ := item.(map[string]any)
+		for _, key := range *element.Key {
+			if !value.Equals(value.NewValueInterface(fields[key.Name]), key.Value) {
+				return false
+			}
+		}
+		return fields != nil
+	}
+	return false
+}
+
+func provided(obj client.Object) bool { return obj.GetLabels()[lifecycle.LabelProvided] != "" }
+
+func gone(current map[identity]client.Object, is func(client.Object) bool) []Foreseen {
+	var changes []Change
+	for id, obj := range current {
+		if is(obj) && obj.GetDeletionTimestamp() == nil {
+			changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
+		}
+	}
+	sortChanges(changes)
+	var all []Foreseen
+	for _, c := range changes {
+		all = append(all, Foreseen{Change: c})
+	}
+	return all
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// report is the future in full: what is done, what it takes, and what is not known.
+func (f *foresight[T, W]) report(ctx context.Context, now, want T) preview.Report {
+	e := f.engine.Load()
+	if e == nil {
+		return preview.Ended(lifecycle.RetryIn(again, "NotRunning", "The operator has just started and does not know this kind yet; ask again in a few seconds."))
+	}
+	if leaving(want) && !e.app.Farewell {
+		return e.clearance(ctx, now)
+	}
+	next, err := f.of(ctx, now, want)
+	if err != nil {
+		r := preview.Ended(cannotObserve)
+		r.Unseen, r.Operator = []string{err.Error()}, e.operator.options.Version
+		return r
+	}
+	return e.complete(ctx, now, next)
+}
+
+// clearance is the end of an object whose deletion takes no steps.
+func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
+	r := preview.Ended(lifecycle.Settled("Deleted", "Kubernetes deletes the object and everything that belongs to it."))
+	r.Operator = e.operator.options.Version
+	changes, err := e.applier.Clearance(ctx, now)
+	r.Resources = resources(changes)
+	return unsure(r, err)
+}
+
+// complete adds to the plan all that is known besides.
+func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) preview.Report {
+	r := preview.Report{Plan: next.Plan, Paused: isPaused(next.want), Operator: e.operator.options.Version}
+	changes, err := e.changes(ctx, now, next)
+	r.Resources = resources(changes)
+	if d := explain(err); err != nil && d.Outcome == lifecycle.Blocked {
+		r.Plan, err = preview.Ended(d).Plan, nil // the same error ends the first turn
+	}
+	r = unsure(r, err)
+	_, book, err := e.diary.open(ctx, now)
+	r.Plan = r.Expect(book.Usual)
+	r = unsure(r, err)
+	r.Unseen = append(r.Unseen, e.crowded(r.Plan)...)
+	return r
+}
+
+// changes are those of the resources, from what there is to what there will be.
+func (e *engine[T, W]) changes(ctx context.Context, now T, next future[T, W]) ([]apply.Foreseen, error) {
+	if leaving(next.want) {
+		return e.applier.Clearance(ctx, now)
+	}
+	wanted, err := e.app.Planner.Resources(next.want, next.seen)
+	if err != nil {
+		return nil, nil // the plan says so
+	}
+	filled, err := e.issuer.Fill(ctx, now, wanted)
+	if err != nil {
+		return nil, err
+	}
+	return e.applier.Foresee(ctx, now, filled.Objects)
+}
+
+// crowded says that others may go first.
+func (e *engine[T, W]) crowded(p preview.Plan) []string {
+	for _, s := range p.Actions() {
+		if s.Class.Disturbs() && s.Intent != lifecycle.Repair {
+			return e.operator.budget.crowd()
+		}
+	}
+	return nil
+}
+
+func unsure(r preview.Report, err error) preview.Report {
+	if err != nil {
+		r.Unseen = append(r.Unseen, err.Error())
+	}
+	return r
+}
+
+func resources(changes []apply.Foreseen) []preview.Resource {
+	var all []preview.Resource
+	for _, c := range changes {
+		r := preview.Resource{Verb: string(c.Verb), Kind: c.Kind, Name: c.Name}
+		for i, path := range c.Fields {
+			field := preview.Field{Path: path}
+			if i < len(c.Values) {
+				field.From, field.To = c.Values[i].From, c.Values[i].To
+			}
+			r.Fields = append(r.Fields, field)
+		}
+		all = append(all, r)
+	}
+	return all
+}

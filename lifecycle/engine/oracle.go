@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"gomodules.xyz/jsonpatch/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// PreviewPath is where previews are served, as config/manager/webhook.yaml has it.
+const PreviewPath = "/preview"
+
+const (
+	// longLook is how long a preview may take: less than API servers wait for it, so
+	// that the user hears what went wrong.
+	longLook = 4 * time.Second
+	// roomy is how long a preview may be: an object may have 256 KiB of annotations.
+	roomy = 128 << 10
+)
+
+// oracle answers a dry run that asks for a preview, see [lifecycle.AnnotationPreview],
+// with the preview in place of the question. Every replica serves it. It never touches
+// a request that would be stored, and always allows.
+type oracle[T lifecycle.Custom, W any] struct {
+	app        App[T, W]
+	namespaces []string
+	decoder    admission.Decoder
+	ahead      *foresight[T, W]
+	now        func() time.Time
+}
+
+// Handle implements admission.Handler.
+func (o *oracle[T, W]) Handle(ctx context.Context, req admission.Request) admission.Response {
+	if req.DryRun == nil || !*req.DryRun || !concerned(o.namespaces, req) {
+		return admission.Allowed("")
+	}
+	q, err := o.question(req)
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "no preview of an object that cannot be read")
+		return admission.Allowed("").WithWarnings("There is no preview: the object cannot be read.")
+	}
+	switch q.asks {
+	case "":
+		return admission.Allowed("")
+	case preview.Update, preview.Delete:
+		return answer(o.foretell(ctx, q))
+	}
+	return admission.Allowed("").WithWarnings(fmt.Sprintf(
+		"There is no preview: the annotation %s must be %s or %s.", lifecycle.AnnotationPreview, preview.Update, preview.Delete))
+}
+
+// answer replaces the question.
+func answer(r preview.Report) admission.Response {
+	raw, err := r.Encode(roomy)
+	if err != nil {
+		return admission.Allowed("").WithWarnings("There is no preview: " + err.Error())
+	}
+	path := "/metadata/annotations/" + strings.ReplaceAll(lifecycle.AnnotationPreview, "/", "~1")
+	return admission.Patched("", jsonpatch.NewOperation("replace", path, raw))
+}
+
+// question is what is asked about the object.
+type question[T any] struct {
+	asks string
+	// now is the object as it is, or as it would be created; want as it would be.
+	now, want T
+}
+
+func (o *oracle[T, W]) question(req admission.Request) (q question[T], err error) {
+	wish, err := completed(req.Object.Raw, req.OldObject.Raw)
+	if err != nil {
+		return q, err
+	}
+	if q.want, err = o.decode(wish); err != nil {
+		return q, err
+	}
+	q.asks = q.want.GetAnnotations()[lifecycle.AnnotationPreview]
+	delete(q.want.GetAnnotations(), lifecycle.AnnotationPreview)
+	q.now = q.want
+	if len(req.OldObject.Raw) > 0 {
+		q.now, err = o.decode(req.OldObject.Raw)
+	}
+	if q.asks == preview.Delete {
+		q.want = q.now.DeepCopyObject().(T)
+		q.want.SetDeletionTimestamp(new(metav1.NewTime(o.now())))
+		q.now = q.want // who goes sees the world otherwise
+	}
+	return q, err
+}
+
+func (o *oracle[T, W]) decode(raw []byte) (T, error) {
+	obj := o.app.blank()
+	return obj, o.decoder.DecodeRaw(runtime.RawExtension{Raw: raw}, obj)
+}
+
+// completed is the object with what the API server puts into it later than it asks
+// here: the status and the identity that it has already.
+func completed(object, old []byte) ([]byte, error) {
+	var is, was map[string]any
+	if err := json.Unmarshal(object, &is); err != nil {
+		return nil, err
+	}
+	delete(is, "status")
+	if len(old) == 0 {
+		return json.Marshal(is)
+	}
+	if err := json.Unmarshal(old, &was); err != nil {
+		return nil, err
+	}
+	if status, ok := was["status"]; ok {
+		is["status"] = status
+	}
+	to, _ := is["metadata"].(map[string]any)
+	from, _ := was["metadata"].(map[string]any)
+	for _, field := range []string{"uid", "creationTimestamp", "deletionTimestamp", "generation"} {
+		if value, ok := from[field]; ok && to != nil {
+			to[field] = value
+		}
+	}
+	return json.Marshal(is)
+}
+
+// foretell answers, also when the rules fail on the object.
+func (o *oracle[T, W]) foretell(ctx context.Context, q question[T]) (r preview.Report) {
+	defer func() {
+		if thrown := recover(); thrown != nil {
+			panics.WithLabelValues(o.app.Name).Inc()
+			logf.FromContext(ctx).Error(fmt.Errorf("%v", thrown), "panic in a preview", "stack", string(debug.Stack()))
+			r = preview.Ended(bug(thrown))
+		}
+	}()
+	ctx, cancel := context.WithTimeout(ctx, longLook)
+	defer cancel()
+	return o.ahead.report(ctx, q.now, q.want)
+}

@@ -1,0 +1,222 @@
+package envtest_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/lifecycle/preview"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+// foresees asks what an edit of the ring, or its deletion, would do.
+func foresees(t *testing.T, namespace, name, question string, edit func(*ring.Ring)) (preview.Report, bool) {
+	t.Helper()
+	r, err := get(t, &ring.Ring{}, namespace, name)
+	must(t, err)
+	edit(r)
+	if r.Annotations == nil {
+		r.Annotations = map[string]string{}
+	}
+	r.Annotations[lifecycle.AnnotationPreview] = question
+	must(t, api.Update(t.Context(), r, client.DryRunAll))
+	return preview.Decode(r.Annotations[lifecycle.AnnotationPreview])
+}
+
+// previews runs an operator that is asked, with a settled ring.
+func previews(t *testing.T, size int) *adviser {
+	t.Helper()
+	installRings(t)
+	a := newAdviser(t, time.Now())
+	newRing(t, a.namespace, "r", size)
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	eventually(t, "previews are given", func() error {
+		if _, ok := foresees(t, a.namespace, "r", preview.Update, func(*ring.Ring) {}); !ok {
+			return errNotYet
+		}
+		return nil
+	})
+	return a
+}
+
+func previewOf(t *testing.T, namespace, name string, edit func(*ring.Ring)) (preview.Report, bool) {
+	t.Helper()
+	return foresees(t, namespace, name, preview.Update, edit)
+}
+
+func toSize(n int) func(*ring.Ring) { return func(r *ring.Ring) { r.Spec.Size = n } }
+
+func planned(p preview.Plan) (steps []string) {
+	for _, s := range p.Actions() {
+		steps = append(steps, fmt.Sprintf("%s %s %s", s, s.Class, s.Reason))
+	}
+	return steps
+}
+
+func done(b history.Book) (steps []string) {
+	for _, e := range b.Entries {
+		if e.Result == history.Succeeded {
+			steps = append(steps, fmt.Sprintf("%s %s %s", e.Step, e.Step.Class, e.Step.Reason))
+		}
+	}
+	return steps
+}
+
+// What is previewed is what happens, step by step and object by object.
+func TestPreviewsAreTrue(t *testing.T) {
+	a := previews(t, 3)
+	for _, size := range []int{5, 2, 4, 1} {
+		before := len(bookOf(t, a.namespace, "r").Entries)
+		report, _ := foresees(t, a.namespace, "r", preview.Update, toSize(size))
+		if again := len(bookOf(t, a.namespace, "r").Entries); again != before {
+			t.Fatalf("a preview did something")
+		}
+		odd := exists(t, a.namespace, "r-odd")
+		resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = size })
+		ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		if diff := cmp.Diff(planned(report.Plan), done(bookOf(t, a.namespace, "r"))[before:]); diff != "" {
+			t.Errorf("to %d: %s", size, diff)
+		}
+		if diff := cmp.Diff(became(odd, exists(t, a.namespace, "r-odd")), report.Resources); diff != "" {
+			t.Errorf("to %d: %s", size, diff)
+		}
+	}
+}
+
+func exists(t *testing.T, namespace, name string) bool {
+	t.Helper()
+	_, err := get(t, &corev1.ConfigMap{}, namespace, name)
+	must(t, client.IgnoreNotFound(err))
+	return err == nil
+}
+
+func became(was, is bool) []preview.Resource {
+	switch {
+	case !was && is:
+		return []preview.Resource{{Verb: "Created", Kind: "ConfigMap", Name: "r-odd"}}
+	case was && !is:
+		return []preview.Resource{{Verb: "Pruned", Kind: "ConfigMap", Name: "r-odd"}}
+	}
+	return nil
+}
+
+func TestADeletionIsPreviewed(t *testing.T) {
+	a := previews(t, 3)
+	report, _ := foresees(t, a.namespace, "r", preview.Delete, func(*ring.Ring) {})
+	if n := len(report.Actions()); n != 3 || !report.Settles() {
+		t.Errorf("planned %v, %s", planned(report.Plan), report.Outcome)
+	}
+	if len(report.Resources) != 5 { // three members, r and r-odd
+		t.Errorf("deleted are %v", report.Resources)
+	}
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+}
+
+// The values of fields are shown, but not those of Secrets. A paused object says that
+// nothing happens for now.
+func TestFieldsArePreviewed(t *testing.T) {
+	a := previews(t, 1)
+	annotateRing(t, a.namespace, lifecycle.AnnotationPaused, "true")
+	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	cm, err := get(t, &corev1.ConfigMap{}, a.namespace, "r")
+	must(t, err)
+	cm.Data["ring"] = "other"
+	must(t, api.Update(t.Context(), cm))
+	eventually(t, "the drift is previewed", func() error {
+		report, _ := previewOf(t, a.namespace, "r", func(r *ring.Ring) { r.Spec.Secure = true })
+		want := preview.Resource{Verb: "Configured", Kind: "ConfigMap", Name: "r", Fields: []preview.Field{
+			{Path: "data.ring", From: `"other"`, To: `"r"`},
+		}}
+		if len(report.Resources) != 4 || !report.Paused || !slices.ContainsFunc(report.Resources, func(r preview.Resource) bool { return cmp.Equal(want, r) }) {
+			return fmt.Errorf("it is %+v", report)
+		}
+		return nil
+	})
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	a := previews(t, 1)
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Secure = true })
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	annotateRing(t, a.namespace, lifecycle.AnnotationPaused, "true")
+	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	s, err := get(t, &corev1.Secret{}, a.namespace, "r-member")
+	must(t, err)
+	s.Data[corev1.TLSCertKey] = []byte("spoilt")
+	must(t, api.Update(t.Context(), s))
+	eventually(t, "the drift is previewed", func() error {
+		report, _ := previewOf(t, a.namespace, "r", func(*ring.Ring) {})
+		if len(report.Resources) != 1 || report.Resources[0].Name != "r-member" {
+			return fmt.Errorf("it is %+v", report)
+		}
+		for _, f := range report.Resources[0].Fields {
+			if f.From != "" || f.To != "" {
+				t.Errorf("%s of a Secret is shown", f.Path)
+			}
+		}
+		return nil
+	})
+}
+
+func annotateRing(t *testing.T, namespace, key, value string) {
+	t.Helper()
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	base := r.DeepCopyObject().(*ring.Ring)
+	r.Annotations = map[string]string{key: value}
+	must(t, api.Patch(t.Context(), r, client.MergeFrom(base)))
+}
+
+// What would be stored is never answered, and nothing but a preview makes a request
+// slower.
+func TestOnlyDryRunsAreAnswered(t *testing.T) {
+	a := previews(t, 1)
+	annotateRing(t, a.namespace, lifecycle.AnnotationPreview, preview.Update)
+	r, err := get(t, &ring.Ring{}, a.namespace, "r")
+	must(t, err)
+	if got := r.Annotations[lifecycle.AnnotationPreview]; got != preview.Update {
+		t.Errorf("a stored annotation became %q", got)
+	}
+}
+
+// A gate that would hold a step is told, and so is an object that cannot be rendered.
+func TestAPreviewSaysWhereItStops(t *testing.T) {
+	a := previews(t, 3)
+	r, err := get(t, &ring.Ring{}, a.namespace, "r")
+	must(t, err)
+	setHealth(t, a.namespace, "r-"+r.Status.Members[0], "Sulking")
+	eventually(t, "the gate is told", func() error {
+		report, _ := previewOf(t, a.namespace, "r", toSize(2))
+		if n := len(report.Steps); n != 1 || len(report.Steps[0].Held) != 1 || report.Steps[0].Held[0].Gate != "KeepsQuorum" {
+			return fmt.Errorf("it is %+v", report)
+		}
+		return nil
+	})
+	for mood, reason := range map[string]string{"fail": "CannotRender", "panic": "OperatorBug"} {
+		report, _ := previewOf(t, a.namespace, "r", func(r *ring.Ring) { r.Spec.Mood = mood })
+		if report.Outcome != lifecycle.Blocked || report.Reason != reason || len(report.Steps) != 0 {
+			t.Errorf("%s: %+v", mood, report)
+		}
+	}
+}
+
+// A creation is previewed before there is anything.
+func TestACreationIsPreviewed(t *testing.T) {
+	a := previews(t, 1)
+	r := &ring.Ring{Spec: ring.Spec{Size: 3}}
+	r.Namespace, r.Name = a.namespace, "new"
+	r.Annotations = map[string]string{lifecycle.AnnotationPreview: preview.Update}
+	must(t, api.Create(t.Context(), r, client.DryRunAll))
+	report, _ := preview.Decode(r.Annotations[lifecycle.AnnotationPreview])
+	if n := len(report.Actions()); n != 5 || len(report.Resources) != 2 || !report.Settles() {
+		t.Errorf("planned %v, %v", planned(report.Plan), report.Resources)
+	}
+}
