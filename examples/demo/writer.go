@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
@@ -22,7 +20,7 @@ func (s *stage) write(ctx context.Context) error {
 	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v.object.Status.ClientSecretName}, secret); err != nil {
 		return fmt.Errorf("no certificate for clients: %w", err)
 	}
-	config, err := clientConfig(secret.Data, v.object.Status.ServiceName)
+	config, err := witness.Keys(secret, v.object.Status.ServiceName)
 	if err != nil {
 		return err
 	}
@@ -30,18 +28,6 @@ func (s *stage) write(ctx context.Context) error {
 	s.writer = witness.Start(ctx, witness.Options{Find: witness.Service(s.cache, service), TLS: config})
 	fmt.Printf("\nA client writes from now on, 200 keys a second, with the Secret %s\n", secret.Name)
 	return nil
-}
-
-func clientConfig(secret map[string][]byte, server string) (*tls.Config, error) {
-	pair, err := tls.X509KeyPair(secret["tls.crt"], secret["tls.key"])
-	if err != nil {
-		return nil, err
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(secret["ca.crt"]) {
-		return nil, errors.New("the Secret for clients has no authority")
-	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: server}, nil
 }
 
 // prove reads back all that was acknowledged.
