@@ -118,7 +118,16 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 ##: benchmarks
 
 COUNTS ?= 10,100,1000
+ROUNDS ?= 3
+FLEET ?= 20
 
 .PHONY: bench
-bench: $(LOCALKUBE) bin/governor ## Ratios against a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
+bench: bench-memcached bench-etcd ## Both benchmarks; ratios in one run, a missed goal is marked
+
+.PHONY: bench-memcached
+bench-memcached: $(LOCALKUBE) bin/governor ## Memcached on a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
 	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)"
+
+.PHONY: bench-etcd
+bench-etcd: install ## etcd beside plain StatefulSets, into build/bench-etcd.json (ROUNDS=1 FLEET=3 for a quick look)
+	@go run ./test/bench/etcd -rounds $(ROUNDS) -fleet $(FLEET)
