@@ -41,10 +41,14 @@ cluster-down: $(LOCALKUBE) ## Take the local cluster down; nothing is left
 
 ##: the operator
 
+# Without grpc's request tracing nothing calls methods by names that only the running program knows, and the linker
+# leaves out those that nobody calls: a fifth of the binary, and of the memory that its pages take.
+GOTAGS := grpcnotrace
+
 .PHONY: bin/governor
 bin/governor:
 	@mkdir -p bin
-	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/governor
+	@CGO_ENABLED=0 go build -tags $(GOTAGS) -ldflags "-s -w" -o $@ ./cmd/governor
 
 .PHONY: image
 image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster
