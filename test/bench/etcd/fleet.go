@@ -116,7 +116,7 @@ func (s *stage) launch(ctx context.Context, all []*subject) (time.Duration, erro
 }
 
 func (s *stage) allReady(ctx context.Context, all []*subject) error {
-	_, err := s.until(ctx, "all are ready", func(ctx context.Context) error {
+	return s.until(ctx, "all are ready", func(ctx context.Context) error {
 		n := 0
 		for _, x := range all {
 			if pods, err := s.members(ctx, x, nil); err == nil && s.ready(ctx, x, pods) == nil {
@@ -128,7 +128,6 @@ func (s *stage) allReady(ctx context.Context, all []*subject) error {
 		}
 		return nil
 	})
-	return err
 }
 
 func (s *stage) scale(ctx context.Context, all []*subject, size int) error {

@@ -55,7 +55,7 @@ func (r reading) since(before reading) (effort, error) {
 // renewal is seconds away, and so the renewals can be told from other writes.
 func (s *stage) read(ctx context.Context) (reading, error) {
 	before := s.renewals.Load()
-	_, err := s.until(ctx, "the operator's leader has renewed its lease", func(context.Context) error {
+	err := s.until(ctx, "the operator's leader has renewed its lease", func(context.Context) error {
 		if s.renewals.Load() == before {
 			return errors.New("it has not")
 		}

@@ -119,7 +119,7 @@ func (s *stage) close(ctx context.Context) error {
 	if err := s.Delete(ctx, ns); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	_, err := s.until(ctx, "the namespace "+namespace+" is gone", func(ctx context.Context) error {
+	return s.until(ctx, "the namespace "+namespace+" is gone", func(ctx context.Context) error {
 		err := s.Get(ctx, client.ObjectKeyFromObject(ns), ns)
 		switch {
 		case apierrors.IsNotFound(err):
@@ -129,11 +129,10 @@ func (s *stage) close(ctx context.Context) error {
 		}
 		return errors.New("it is still there")
 	})
-	return err
 }
 
-// until returns how long it took until what holds. The error of holds is what lacks.
-func (s *stage) until(ctx context.Context, what string, holds func(context.Context) error) (time.Duration, error) {
+// until waits until what holds. The error of holds is what lacks.
+func (s *stage) until(ctx context.Context, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
 	again := time.NewTicker(look)
@@ -142,7 +141,7 @@ func (s *stage) until(ctx context.Context, what string, holds func(context.Conte
 	for {
 		lacks := holds(ctx)
 		if lacks == nil {
-			return time.Since(began), nil
+			return nil
 		}
 		if time.Since(told) > tell {
 			told = time.Now()
@@ -150,7 +149,7 @@ func (s *stage) until(ctx context.Context, what string, holds func(context.Conte
 		}
 		select {
 		case <-ctx.Done():
-			return 0, fmt.Errorf("not within %s: %s: %w", s.patience, what, errors.Join(lacks, ctx.Err()))
+			return fmt.Errorf("not within %s: %s: %w", s.patience, what, errors.Join(lacks, ctx.Err()))
 		case <-again.C:
 		}
 	}

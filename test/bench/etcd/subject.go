@@ -63,7 +63,7 @@ func (s *stage) apply(ctx context.Context, x *subject) error {
 // lost, if any.
 func (s *stage) recover(ctx context.Context, x *subject, began time.Time, lost *corev1.Pod) (sample, error) {
 	var took sample
-	_, err := s.until(ctx, x.name+" is as it should be", func(ctx context.Context) error {
+	err := s.until(ctx, x.name+" is as it should be", func(ctx context.Context) error {
 		pods, err := s.members(ctx, x, lost)
 		if err != nil {
 			return err
@@ -142,7 +142,7 @@ func (s *stage) remove(ctx context.Context, all ...*subject) error {
 			return err
 		}
 	}
-	_, err := s.until(ctx, "all is gone", func(ctx context.Context) error {
+	return s.until(ctx, "all is gone", func(ctx context.Context) error {
 		for _, x := range all {
 			if err := s.gone(ctx, x); err != nil {
 				return fmt.Errorf("%s: %w", x.name, err)
@@ -150,7 +150,6 @@ func (s *stage) remove(ctx context.Context, all ...*subject) error {
 		}
 		return nil
 	})
-	return err
 }
 
 func (s *stage) discard(ctx context.Context, x *subject) error {

@@ -139,18 +139,17 @@ func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err 
 const writeEvery = 5 * time.Millisecond
 
 func (s *stage) under(ctx context.Context, w *witness.Witness, acknowledged int) error {
-	_, err := s.until(ctx, "a client writes", func(context.Context) error {
+	return s.until(ctx, "a client writes", func(context.Context) error {
 		if t := w.Tally(); t.Acknowledged < acknowledged {
 			return fmt.Errorf("%s", t)
 		}
 		return nil
 	})
-	return err
 }
 
 // victim is the leader's pod, or the first other one.
 func (s *stage) victim(ctx context.Context, x *subject, leader bool) (victim *corev1.Pod, err error) {
-	_, err = s.until(ctx, x.name+" has a leader", func(ctx context.Context) error {
+	err = s.until(ctx, x.name+" has a leader", func(ctx context.Context) error {
 		pods, err := s.members(ctx, x, nil)
 		if err != nil {
 			return err
