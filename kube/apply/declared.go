@@ -65,13 +65,18 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 }
 
 // fingerprint tells one wanted object from another. It is taken before anything is
-// declared: at rest nothing else is done with an object, in every turn.
+// declared: at rest nothing else is done with an object, in every turn. The version
+// that it is to be written over is no part of it.
 type fingerprint [sha256.Size]byte
 
 func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerprint, err error) {
 	gvk, err := apiutil.GVKForObject(wanted, a.client.Scheme())
 	if err != nil {
 		return "", sum, err
+	}
+	if wanted.GetResourceVersion() != "" {
+		wanted = wanted.DeepCopyObject().(lifecycle.Object)
+		wanted.SetResourceVersion("")
 	}
 	raw, err := json.Marshal(wanted)
 	if err != nil {
