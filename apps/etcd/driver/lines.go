@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// buffer is how much is read from or written to a connection at once. Answers are a few
-// hundred bytes, and grpc keeps 32 KiB of each kind for as long as a connection lives.
+// buffer is how much is read from a connection at once. Answers are a few hundred
+// bytes, and grpc keeps 32 KiB for as long as a connection lives.
 const buffer = 4 << 10
 
 // idle is when an unused connection is given up; a member is asked more often.
@@ -75,7 +75,7 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 	}
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure),
 		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
-		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer), grpc.WithSharedWriteBuffer(true))
+		grpc.WithReadBufferSize(buffer))
 }
 
 // sweep closes what nobody has used for a while: the member or its cluster is gone.
