@@ -41,10 +41,14 @@ cluster-down: $(LOCALKUBE) ## Take the local cluster down; nothing is left
 
 ##: the operator
 
+# Without grpc's request tracing nothing calls methods by names that only the running program knows, and the linker
+# leaves out those that nobody calls: a fifth of the binary, and of the memory that its pages take.
+GOTAGS := grpcnotrace
+
 .PHONY: bin/governor
 bin/governor:
 	@mkdir -p bin
-	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/governor
+	@CGO_ENABLED=0 go build -tags $(GOTAGS) -ldflags "-s -w" -o $@ ./cmd/governor
 
 .PHONY: image
 image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster
@@ -118,7 +122,16 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 ##: benchmarks
 
 COUNTS ?= 10,100,1000
+ROUNDS ?= 3
+FLEET ?= 20
 
 .PHONY: bench
-bench: $(LOCALKUBE) bin/governor ## Ratios against a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
+bench: bench-memcached bench-etcd ## Both benchmarks; ratios in one run, a missed goal is marked
+
+.PHONY: bench-memcached
+bench-memcached: $(LOCALKUBE) bin/governor ## Memcached on a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
 	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)"
+
+.PHONY: bench-etcd
+bench-etcd: install ## etcd beside plain StatefulSets, into build/bench-etcd.json (ROUNDS=1 FLEET=3 for a quick look)
+	@go run ./test/bench/etcd -rounds $(ROUNDS) -fleet $(FLEET)

@@ -172,20 +172,27 @@ func (a *Applier) current(ctx context.Context, owner client.Object) (map[identit
 func (a *Applier) ensure(
 	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
 ) (*Change, error) {
-	d, err := a.declare(owner, wanted)
+	kind, sum, err := a.fingerprint(wanted)
 	if err != nil {
 		return nil, err
 	}
-	id := identity{d.kind, wanted.GetName()}
+	id := identity{kind, wanted.GetName()}
 	existing := current[id]
 	delete(current, id)
 	switch {
 	case existing == nil:
-		return a.claim(ctx, owner, d)
 	case existing.GetDeletionTimestamp() != nil:
-		return nil, &GoingError{Kind: d.kind, Name: wanted.GetName()}
-	case a.known.same(client.ObjectKeyFromObject(owner), existing, d.digest):
+		return nil, &GoingError{Kind: kind, Name: wanted.GetName()}
+	case a.known.same(client.ObjectKeyFromObject(owner), existing, sum):
 		return nil, nil
+	}
+	d, err := a.declare(owner, wanted)
+	if err != nil {
+		return nil, err
+	}
+	d.sum = sum
+	if existing == nil {
+		return a.claim(ctx, owner, d)
 	}
 	return a.compare(ctx, owner, d, existing)
 }
@@ -201,7 +208,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 		return nil, err
 	}
 	if len(fields) == 0 {
-		a.known.learn(client.ObjectKeyFromObject(owner), existing, d.digest)
+		a.known.learn(client.ObjectKeyFromObject(owner), existing, d.sum)
 		return nil, nil
 	}
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
@@ -271,7 +278,7 @@ func (a *Applier) write(ctx context.Context, owner client.Object, d declared, op
 	written.SetResourceVersion(u.GetResourceVersion())
 	key := client.ObjectKeyFromObject(owner)
 	a.tracker.Wrote(key, written)
-	a.known.learn(key, written, d.digest)
+	a.known.learn(key, written, d.sum)
 	return u.GetResourceVersion(), nil
 }
 

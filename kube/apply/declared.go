@@ -20,7 +20,7 @@ import (
 type declared struct {
 	kind, ownerKind string
 	content         *unstructured.Unstructured
-	digest          [sha256.Size]byte
+	sum             fingerprint
 	version         string // the only one to write over; empty if any will do
 	sample          client.Object
 }
@@ -61,11 +61,28 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
-	raw, err := json.Marshal(u.Object)
-	return declared{
-		kind: gvk.Kind, ownerKind: ownerKind.Kind, content: u, digest: sha256.Sum256(raw), sample: obj,
-		version: version,
-	}, err
+	return declared{kind: gvk.Kind, ownerKind: ownerKind.Kind, content: u, sample: obj, version: version}, nil
+}
+
+// fingerprint tells one wanted object from another. It is taken before anything is
+// declared: at rest nothing else is done with an object, in every turn. The version
+// that it is to be written over is no part of it.
+type fingerprint [sha256.Size]byte
+
+func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerprint, err error) {
+	gvk, err := apiutil.GVKForObject(wanted, a.client.Scheme())
+	if err != nil {
+		return "", sum, err
+	}
+	if wanted.GetResourceVersion() != "" {
+		wanted = wanted.DeepCopyObject().(lifecycle.Object)
+		wanted.SetResourceVersion("")
+	}
+	raw, err := json.Marshal(wanted)
+	if err != nil {
+		return "", sum, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, wanted.GetName(), err)
+	}
+	return gvk.Kind, sha256.Sum256(raw), nil
 }
 
 func (a *Applier) stamp(owner, obj client.Object) {

@@ -1,7 +1,6 @@
 package apply
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,10 +101,10 @@ type memory struct {
 
 type note struct {
 	version string
-	digest  [sha256.Size]byte
+	sum     fingerprint
 }
 
-func (m *memory) learn(owner types.NamespacedName, obj client.Object, digest [sha256.Size]byte) {
+func (m *memory) learn(owner types.NamespacedName, obj client.Object, sum fingerprint) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.notes == nil {
@@ -114,14 +113,14 @@ func (m *memory) learn(owner types.NamespacedName, obj client.Object, digest [sh
 	if m.notes[owner] == nil {
 		m.notes[owner] = map[types.UID]note{}
 	}
-	m.notes[owner][obj.GetUID()] = note{version: obj.GetResourceVersion(), digest: digest}
+	m.notes[owner][obj.GetUID()] = note{version: obj.GetResourceVersion(), sum: sum}
 }
 
-func (m *memory) same(owner types.NamespacedName, obj client.Object, digest [sha256.Size]byte) bool {
+func (m *memory) same(owner types.NamespacedName, obj client.Object, sum fingerprint) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n, ok := m.notes[owner][obj.GetUID()]
-	return ok && n == note{version: obj.GetResourceVersion(), digest: digest}
+	return ok && n == note{version: obj.GetResourceVersion(), sum: sum}
 }
 
 func (m *memory) forget(owner types.NamespacedName) {

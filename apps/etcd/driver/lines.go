@@ -11,6 +11,10 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
+// buffer is how much is read from a connection at once. Answers are a few hundred
+// bytes, and grpc keeps 32 KiB for as long as a connection lives.
+const buffer = 4 << 10
+
 // idle is when an unused connection is given up; a member is asked more often.
 const idle = 2 * time.Minute
 
@@ -69,7 +73,8 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 		secure = credentials.NewTLS(config)
 	}
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure),
-		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
+		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithReadBufferSize(buffer))
 }
 
 // sweep closes what nobody has used for a while: the member or its cluster is gone.

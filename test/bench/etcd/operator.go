@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// leaseName is the lease that the operator's replicas elect their leader with.
+const leaseName = "governor.governor.dev"
+
+// reading is what the operator's leader had done at one moment.
+type reading struct {
+	at            time.Time
+	leader        string
+	reads, writes float64 // without the renewals of its lease
+	cpu           float64 // seconds
+	rss           float64 // bytes
+}
+
+// effort is what it did from one reading to another.
+type effort struct {
+	Seconds    float64 `json:"seconds"`
+	Reads      int     `json:"reads"`
+	Writes     int     `json:"writes"`
+	CPUSeconds float64 `json:"cpuSeconds"`
+	RSS        float64 `json:"rssBytes"`
+}
+
+func (e effort) cpuPercent() float64 { return 100 * e.CPUSeconds / e.Seconds }
+
+// since fails if another replica leads now: the two have nothing in common.
+func (r reading) since(before reading) (effort, error) {
+	if r.leader != before.leader {
+		return effort{}, fmt.Errorf("the operator's leader changed from %s to %s under way", before.leader, r.leader)
+	}
+	return effort{
+		Seconds: r.at.Sub(before.at).Seconds(), Reads: int(r.reads - before.reads), Writes: int(r.writes - before.writes),
+		CPUSeconds: r.cpu - before.cpu, RSS: r.rss,
+	}, nil
+}
+
+// read reads the leader's metrics right after it has renewed its lease: the next
+// renewal is seconds away, and so the renewals can be told from other writes.
+func (s *stage) read(ctx context.Context) (reading, error) {
+	before := s.renewals.Load()
+	err := s.until(ctx, "the operator's leader has renewed its lease", func(context.Context) error {
+		if s.renewals.Load() == before {
+			return errors.New("it has not")
+		}
+		return nil
+	})
+	if err != nil {
+		return reading{}, err
+	}
+	renewals := s.renewals.Load()
+	pod, err := s.leader(ctx)
+	if err != nil {
+		return reading{}, err
+	}
+	metrics, err := scrape(ctx, net.JoinHostPort(pod.Status.PodIP, "8080"))
+	if err != nil {
+		return reading{}, fmt.Errorf("cannot read the metrics of %s: %w", pod.Name, err)
+	}
+	r := reading{
+		at: time.Now(), leader: pod.Name,
+		cpu: total(metrics["process_cpu_seconds_total"], everything), rss: total(metrics["process_resident_memory_bytes"], everything),
+		reads:  total(metrics["rest_client_requests_total"], isRead),
+		writes: total(metrics["rest_client_requests_total"], isWrite) - float64(renewals),
+	}
+	return r, nil
+}
+
+func (s *stage) leader(ctx context.Context) (*corev1.Pod, error) {
+	lease := &coordinationv1.Lease{}
+	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: home, Name: leaseName}, lease); err != nil {
+		return nil, fmt.Errorf("no operator leads: %w", err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return nil, errors.New("no operator leads")
+	}
+	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
+	pod := &corev1.Pod{}
+	err := s.cache.Get(ctx, client.ObjectKey{Namespace: home, Name: name}, pod)
+	return pod, err
+}
+
+func scrape(ctx context.Context, address string) (map[string]*dto.MetricFamily, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	return parser.TextToMetricFamilies(resp.Body)
+}
+
+// total adds up the series that are wanted.
+func total(family *dto.MetricFamily, wanted func(method string) bool) float64 {
+	sum := 0.0
+	for _, m := range family.GetMetric() {
+		if wanted(method(m)) {
+			sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+		}
+	}
+	return sum
+}
+
+func method(m *dto.Metric) string {
+	for _, l := range m.GetLabel() {
+		if l.GetName() == "method" {
+			return l.GetValue()
+		}
+	}
+	return ""
+}
+
+func everything(string) bool { return true }
+
+func isRead(method string) bool { return method == http.MethodGet || method == http.MethodHead }
+
+func isWrite(method string) bool { return !isRead(method) }
