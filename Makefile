@@ -50,6 +50,14 @@ bin/governor:
 	@mkdir -p bin
 	@CGO_ENABLED=0 go build -tags $(GOTAGS) -ldflags "-s -w" -o $@ ./cmd/governor
 
+.PHONY: bin/kubectl-governor
+bin/kubectl-governor:
+	@mkdir -p bin
+	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/kubectl-governor
+
+.PHONY: plugin
+plugin: bin/kubectl-governor ## Build the kubectl plugin; with bin in the PATH, `kubectl governor` is there
+
 .PHONY: image
 image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster
 	@$(LOCALKUBE) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 etcd-3.5 etcd-3.6 etcd-3.7 --load | grep '^loaded'

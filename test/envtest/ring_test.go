@@ -28,6 +28,7 @@ func ringCRD() *apiextensionsv1.CustomResourceDefinition {
 			Group: ring.GroupVersion.Group,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
 				Plural: "rings", Singular: "ring", Kind: "Ring", ListKind: "RingList",
+				Categories: []string{"governor"},
 			},
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{

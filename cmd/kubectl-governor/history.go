@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/governor-dev/governor/lifecycle/history"
+)
+
+// past are the flags of the command.
+type past struct {
+	*session
+	output
+
+	step, result string
+	since        time.Duration
+}
+
+// record is a history as it is written with -o.
+type record struct {
+	Entries []history.Entry `json:"entries"`
+	// Intact says that no entry was changed or taken out afterwards.
+	Intact bool `json:"intact"`
+	// Fault is what is wrong with it, if it is not.
+	Fault string `json:"fault,omitempty"`
+}
+
+func historyCommand(s *session) *cobra.Command {
+	p := &past{session: s}
+	cmd := &cobra.Command{
+		Use:   "history TYPE/NAME",
+		Short: "List what Governor did with an object, and what it refused to do",
+		Long: fmt.Sprintf(`List what Governor did with an object, and what it refused to do, oldest first. The last
+%d entries are kept. Each carries a digest of the one before it: an entry that was
+changed or taken out afterwards shows, and the command then ends with an error.`, history.Limit),
+		Example: `  kubectl governor history etcd/my-cluster
+
+  # what failed today
+  kubectl governor history etcd/my-cluster --result Failed --since 24h
+
+  # everything, for a report
+  kubectl governor history etcd/my-cluster -o json`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&p.step, "step", "", "only this step, such as AddLearner")
+	f.StringVar(&p.result, "result", "", "only Succeeded, Failed or Refused")
+	f.DurationVar(&p.since, "since", 0, "only what is younger, such as 1h")
+	p.add(cmd)
+	return cmd
+}
+
+func (p *past) run(ctx context.Context, args []string) error {
+	if known := []string{"", string(history.Succeeded), string(history.Failed), string(history.Refused)}; !slices.Contains(known, p.result) {
+		return fmt.Errorf("--result %s is not known: use%s", p.result, strings.Join(known, " "))
+	}
+	t, err := p.find(args)
+	if err != nil {
+		return err
+	}
+	book, err := t.book(ctx)
+	if err != nil {
+		return err
+	}
+	fault := book.Verify()
+	r := record{Entries: slices.DeleteFunc(slices.Clone(book.Entries), p.hidden), Intact: fault == nil}
+	if fault != nil {
+		r.Fault = fault.Error()
+	}
+	if err := p.write(p.session, r, func() { p.tell(t, r) }); err != nil {
+		return err
+	}
+	return fault
+}
+
+func (p *past) hidden(e history.Entry) bool {
+	return p.step != "" && !strings.EqualFold(p.step, e.Step.Name) || p.result != "" && p.result != string(e.Result) ||
+		p.since != 0 && e.At.Before(p.now().Add(-p.since))
+}
+
+// book reads the history of the object; one that has none has an empty book.
+func (t *target) book(ctx context.Context) (history.Book, error) {
+	name := history.Name(t.GetKind(), t.GetName())
+	u, err := t.all.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(t.GetNamespace()).
+		Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return history.Book{}, nil
+	}
+	if err != nil {
+		return history.Book{}, fmt.Errorf("the history is in the ConfigMap %s, which cannot be read: %w", name, err)
+	}
+	raw, _, err := unstructured.NestedString(u.Object, "data", history.Key)
+	if err != nil {
+		return history.Book{}, err
+	}
+	return history.Decode(raw)
+}
+
+func (p *past) tell(t *target, r record) {
+	if len(r.Entries) == 0 {
+		p.say("%s in %s: no such entry", t, t.GetNamespace())
+		return
+	}
+	for _, e := range r.Entries {
+		p.say("%s  %s  %s", e.At.UTC().Format(time.DateTime), e.Result, took(e))
+		p.say("    %s (generation %d, %s)", because(e.Step), e.Generation, e.Operator)
+		if e.Message != "" {
+			p.say("    %s", e.Message)
+		}
+	}
+}
+
+// took is the step with what followed, and how long each lasted.
+func took(e history.Entry) string {
+	said := e.Step.String()
+	if e.Result != history.Refused {
+		said += " in " + brief(e.Duration)
+	}
+	for _, a := range e.Awaited {
+		said += fmt.Sprintf(", then %s after %s", a.Step, brief(a.Duration))
+	}
+	return said
+}

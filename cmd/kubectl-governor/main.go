@@ -1,0 +1,64 @@
+// Command kubectl-governor is the kubectl plugin: what Governor is about to do with an
+// object, what it did and why, and how everything is. It works with the rights of its
+// user, and talks to nothing but the API server.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/rest"
+)
+
+// Exit codes, for pipelines.
+const (
+	failed  = 1
+	changes = 2 // a plan that has changes
+)
+
+// changed is the end of a plan with changes, and no error to tell.
+var changed = errors.New("there are changes")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	rest.SetDefaultWarningHandler(rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true}))
+	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	err := root(&session{flags: flags(), IOStreams: streams, now: time.Now}).ExecuteContext(ctx)
+	switch {
+	case errors.Is(err, changed):
+		os.Exit(changes)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(failed)
+	}
+}
+
+func flags() *genericclioptions.ConfigFlags {
+	return genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
+		c.QPS = -1 // the API server is fair by itself
+		return c
+	})
+}
+
+func root(s *session) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "kubectl-governor",
+		Short: "See what Governor will do, what it did and why, and how everything is",
+		Annotations: map[string]string{
+			cobra.CommandDisplayNameAnnotation: "kubectl governor",
+		},
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	s.flags.AddFlags(cmd.PersistentFlags())
+	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s), statusCommand(s), pauseCommand(s), resumeCommand(s))
+	return cmd
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+func pauseCommand(s *session) *cobra.Command {
+	return switchCommand(s, "pause", "Let Governor only observe an object", "true", "paused: Governor observes and changes nothing")
+}
+
+func resumeCommand(s *session) *cobra.Command {
+	return switchCommand(s, "resume", "Let Governor act on a paused object again", nil, "resumed")
+}
+
+// switchCommand sets the annotation to the value; nil takes it away.
+func switchCommand(s *session, use, short string, value any, done string) *cobra.Command {
+	return &cobra.Command{
+		Use:               use + " TYPE/NAME",
+		Short:             short,
+		Example:           "  kubectl governor " + use + " etcd/my-cluster",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.find(args)
+			if err != nil {
+				return err
+			}
+			if err := t.annotate(cmd.Context(), lifecycle.AnnotationPaused, value); err != nil {
+				return err
+			}
+			s.say("%s %s", t, done)
+			if value == nil && pausedBySpec(t) {
+				s.say("but spec.paused is true: it rests until that is false")
+			}
+			return nil
+		},
+	}
+}
+
+func (t *target) annotate(ctx context.Context, key string, value any) error {
+	patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{key: value}}}
+	_, err := t.merge(ctx, patch, metav1.PatchOptions{FieldManager: dryRun.FieldManager})
+	return err
+}
+
+func pausedBySpec(t *target) bool {
+	spec, _ := t.Object["spec"].(map[string]any)
+	return spec["paused"] == true
+}
+
+// isPaused reports what the object's own conditions say.
+func isPaused(all []metav1.Condition) bool {
+	return apimeta.IsStatusConditionTrue(all, lifecycle.Paused)
+}

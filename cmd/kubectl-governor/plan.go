@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// plan are the flags of the command.
+type plan struct {
+	*session
+	output
+
+	file   string
+	set    []string
+	remove bool
+}
+
+func planCommand(s *session) *cobra.Command {
+	p := &plan{session: s}
+	cmd := &cobra.Command{
+		Use:   "plan TYPE/NAME [--set PATH=VALUE]... [-f FILE] [--delete]",
+		Short: "Show what Governor will do, step by step, before it does",
+		Long: `Show what Governor will do with an object as it is, as it would be after a change,
+or when it is deleted. Nothing is changed: the question is a dry run of the change
+itself, so it needs the right to patch the object.
+
+Exits with 0 if there is nothing to do, 2 if there are changes, 1 on an error.`,
+		Example: `  # what a fourth member takes
+  kubectl governor plan etcd/my-cluster --set spec.size=4
+
+  # an upgrade, for a pipeline
+  kubectl governor plan etcd/my-cluster --set spec.version=3.6 -o json
+
+  # what applying a file would do
+  kubectl governor plan -f my-cluster.yaml
+
+  # what deleting it takes away
+  kubectl governor plan etcd/my-cluster --delete`,
+		ValidArgsFunction: s.complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.StringArrayVar(&p.set, "set", nil, "a field and its value, such as spec.size=5; may be repeated")
+	f.StringVarP(&p.file, "filename", "f", "", "a file with the object as it will be applied; - for standard input")
+	f.BoolVar(&p.remove, "delete", false, "plan the deletion")
+	cmd.MarkFlagsMutuallyExclusive("filename", "set")
+	cmd.MarkFlagsMutuallyExclusive("filename", "delete")
+	cmd.MarkFlagsMutuallyExclusive("delete", "set")
+	p.add(cmd)
+	return cmd
+}
+
+func (p *plan) run(ctx context.Context, args []string) error {
+	t, answer, err := p.ask(ctx, args)
+	if err != nil {
+		return p.explain(t, err)
+	}
+	report, ok := preview.Decode(answer.GetAnnotations()[lifecycle.AnnotationPreview])
+	if !ok {
+		return p.silence(t)
+	}
+	if err := p.write(p.session, report, func() { p.tell(t, report) }); err != nil {
+		return err
+	}
+	switch {
+	case report.Changes():
+		return changed
+	case report.Settles():
+		return nil
+	}
+	return fmt.Errorf("nothing will be done: %s: %s", report.Reason, report.Message)
+}
+
+// ask makes the dry run that asks.
+func (p *plan) ask(ctx context.Context, args []string) (*target, *unstructured.Unstructured, error) {
+	if p.file != "" {
+		return p.askAboutFile(ctx, args)
+	}
+	question := preview.Update
+	if p.remove {
+		question = preview.Delete
+	}
+	t, err := p.find(args)
+	if err != nil {
+		return nil, nil, err
+	}
+	patch, err := edits(p.set)
+	if err != nil {
+		return t, nil, err
+	}
+	answer, err := t.merge(ctx, asking(patch, question), dryRun)
+	return t, answer, err
+}
+
+// dryRun are the options of a request that stores nothing.
+var dryRun = metav1.PatchOptions{
+	DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-governor", FieldValidation: metav1.FieldValidationStrict,
+}
+
+// asking puts the question into an object or a patch.
+func asking(content map[string]any, question string) map[string]any {
+	_ = unstructured.SetNestedField(content, question, "metadata", "annotations", lifecycle.AnnotationPreview)
+	return content
+}
+
+// explain adds to an error what the user can do.
+func (p *plan) explain(t *target, err error) error {
+	if apierrors.IsForbidden(err) && t != nil {
+		return fmt.Errorf("a preview is a dry run of the change, so it needs the same right, to patch %s: %w", t.mapping.Resource.Resource, err)
+	}
+	return err
+}
+
+// silence is why nobody answered.
+func (p *plan) silence(t *target) error {
+	kinds, err := p.governed()
+	if err != nil {
+		return err
+	}
+	for _, kind := range kinds {
+		if kind.GroupResource() == t.mapping.Resource.GroupResource() {
+			return errors.New("Governor does not answer: it is not running, it has no webhooks (--webhooks=false), " +
+				"or it does not watch the namespace " + t.GetNamespace() + ". Nothing was changed; see kubectl -n governor-system get pods")
+		}
+	}
+	return fmt.Errorf("%s is not run by Governor; kinds that are: kubectl api-resources --categories=%s", t, category)
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	eventsv1 "k8s.io/api/events/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+)
+
+func whyCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "why TYPE/NAME",
+		Short: "Tell the story of the last change in plain sentences",
+		Long: `Tell the story of the last change in plain sentences: who changed what, what Governor did
+and why, what it refused, and what it waits for now. It is told from the object, its
+history and its events.`,
+		Example:           "  kubectl governor why etcd/my-cluster",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.find(args)
+			if err != nil {
+				return err
+			}
+			return s.why(cmd.Context(), t)
+		},
+	}
+}
+
+func (s *session) why(ctx context.Context, t *target) error {
+	book, err := t.book(ctx)
+	if err != nil {
+		return err
+	}
+	s.say("%s in %s", t, t.GetNamespace())
+	s.say("%s", author(t.Unstructured))
+	s.story(chapter(book.Entries))
+	s.present(t)
+	s.news(ctx, t)
+	return book.Verify()
+}
+
+// author says who changed the specification last.
+func author(obj *unstructured.Unstructured) string {
+	var last metav1.ManagedFieldsEntry
+	for _, e := range obj.GetManagedFields() {
+		spec := e.Subresource == "" && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.String(), `"f:spec"`)
+		if spec && e.Time != nil && !e.Time.Before(last.Time) {
+			last = e
+		}
+	}
+	if last.Time == nil {
+		return fmt.Sprintf("Who changed its specification last (generation %d) is not recorded.", obj.GetGeneration())
+	}
+	return fmt.Sprintf("Its specification (generation %d) was changed last at %s, by %s.",
+		obj.GetGeneration(), moment(last.Time.Time), last.Manager)
+}
+
+func moment(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC" }
+
+// pause is how long nothing happens between two chapters.
+const pause = 10 * time.Minute
+
+// chapter is the last run of entries about one generation, without a long pause.
+func chapter(all []history.Entry) []history.Entry {
+	first := max(0, len(all)-1)
+	for first > 0 && all[first-1].Generation == all[first].Generation && all[first].At.Sub(end(all[first-1])) < pause {
+		first--
+	}
+	return all[first:]
+}
+
+func end(e history.Entry) time.Time {
+	at := e.At.Add(e.Duration)
+	for _, a := range e.Awaited {
+		at = at.Add(a.Duration)
+	}
+	return at
+}
+
+func (s *session) story(entries []history.Entry) {
+	if len(entries) == 0 {
+		s.say("Governor has taken no step on it.")
+		return
+	}
+	first, last := entries[0], entries[len(entries)-1]
+	s.say("The last steps were taken for generation %d, from %s on, and took %s:",
+		last.Generation, moment(first.At), brief(end(last).Sub(first.At)))
+	for _, e := range entries {
+		s.say("  - %s", sentence(e))
+	}
+}
+
+// sentence is one entry of the history.
+func sentence(e history.Entry) string {
+	switch e.Result {
+	case history.Refused:
+		return fmt.Sprintf("It did not take the step %s, wanted because of %s: %s", e.Step, because(e.Step), e.Message)
+	case history.Failed:
+		return fmt.Sprintf("The step %s, because of %s, failed after %s: %s", e.Step, because(e.Step), brief(e.Duration), e.Message)
+	}
+	return fmt.Sprintf("%s: %s", took(e), because(e.Step))
+}
+
+// present says how it is now.
+func (s *session) present(t *target) {
+	c := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.Ready)
+	switch {
+	case c == nil:
+		s.say("Now: Governor has not looked at it yet.")
+		return
+	case c.ObservedGeneration != t.GetGeneration():
+		s.say("Governor has not yet looked at generation %d; what follows is about generation %d.", t.GetGeneration(), c.ObservedGeneration)
+	}
+	state := "not ready"
+	if c.Status == metav1.ConditionTrue {
+		state = "ready"
+	}
+	s.say("Now: it is %s since %s, %s: %s", state, moment(c.LastTransitionTime.Time), c.Reason, c.Message)
+	if p := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.Paused); p != nil {
+		s.say("It is paused since %s: %s", moment(p.LastTransitionTime.Time), p.Message)
+	}
+}
+
+// conditions are those of any object that has them, for their place is a convention.
+func conditions(obj *unstructured.Unstructured) []metav1.Condition {
+	var status struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	}
+	content, _, _ := unstructured.NestedMap(obj.Object, "status")
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &status); err != nil {
+		return nil
+	}
+	return status.Conditions
+}
+
+// news are the last events, if they can be read.
+func (s *session) news(ctx context.Context, t *target) {
+	list, err := t.all.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(t.GetNamespace()).
+		List(ctx, metav1.ListOptions{FieldSelector: "regarding.uid=" + string(t.GetUID())})
+	if err != nil {
+		s.say("Its events cannot be read: %v", err)
+		return
+	}
+	var events eventsv1.EventList
+	for _, item := range list.Items {
+		var e eventsv1.Event
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(item.Object, &e); err == nil {
+			events.Items = append(events.Items, e)
+		}
+	}
+	slices.SortStableFunc(events.Items, func(a, b eventsv1.Event) int { return cmp.Compare(heard(a).UnixNano(), heard(b).UnixNano()) })
+	const most = 5
+	for _, e := range events.Items[max(0, len(events.Items)-most):] {
+		s.say("  event %s  %s  %s: %s", moment(heard(e)), e.Type, e.Reason, e.Note)
+	}
+}
+
+// heard is when an event was seen last.
+func heard(e eventsv1.Event) time.Time {
+	if e.Series != nil {
+		return e.Series.LastObservedTime.Time
+	}
+	return e.EventTime.Time
+}
