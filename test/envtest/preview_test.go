@@ -198,6 +198,9 @@ func TestAPreviewSaysWhereItStops(t *testing.T) {
 		if n := len(report.Steps); n != 1 || len(report.Steps[0].Held) != 1 || report.Steps[0].Held[0].Gate != "KeepsQuorum" {
 			return fmt.Errorf("it is %+v", report)
 		}
+		if len(report.Unseen) != 1 {
+			t.Errorf("nobody knows how %s is, and the preview says %q", r.Status.Members[0], report.Unseen)
+		}
 		return nil
 	})
 	for mood, reason := range map[string]string{"fail": "CannotRender", "panic": "OperatorBug"} {
