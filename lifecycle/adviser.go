@@ -23,3 +23,11 @@ type Forecaster[W any] interface {
 	// serve, none may fail". As all of a planner it is pure.
 	Meanwhile(during W) string
 }
+
+// Doubter is what a [Planner] may be besides: someone who can say what of a world is
+// not known, for a preview to be honest about what it builds on.
+type Doubter[W any] interface {
+	// Doubts returns sentences, e.g. "etcd-2 does not answer." As all of a planner it
+	// is pure.
+	Doubts(seen W) []string
+}

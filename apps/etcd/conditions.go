@@ -62,6 +62,9 @@ func loss(d lifecycle.Decision) lifecycle.Condition {
 
 // Meanwhile implements lifecycle.Forecaster.
 func (Planner) Meanwhile(during World) string {
+	if during.Leaving {
+		return "" // nobody asks etcd any more, and nothing of it is to be kept
+	}
 	return fmt.Sprintf("%d of %d voters serve, %s", during.count(during.servingVoter), during.count(voter), mayFail(during.spare()))
 }
 

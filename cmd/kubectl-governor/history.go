@@ -118,17 +118,21 @@ func (p *past) tell(t *target, r record) {
 		if e.Message != "" {
 			p.say("    %s", e.Message)
 		}
+		p.awaited(e)
 	}
 }
 
-// took is the step with what followed, and how long each lasted.
+// took is the step and how long it lasted.
 func took(e history.Entry) string {
-	said := e.Step.String()
-	if e.Result != history.Refused {
-		said += " in " + brief(e.Duration)
+	if e.Result == history.Refused {
+		return e.Step.String()
 	}
+	return e.Step.String() + " in " + brief(e.Duration)
+}
+
+// awaited says what followed the step by itself.
+func (s *session) awaited(e history.Entry) {
 	for _, a := range e.Awaited {
-		said += fmt.Sprintf(", then %s after %s", a.Step, brief(a.Duration))
+		s.say("      … %s after %s", a.Step, brief(a.Duration))
 	}
-	return said
 }

@@ -23,8 +23,8 @@ const (
 	changes = 2 // a plan that has changes
 )
 
-// changed is the end of a plan with changes, and no error to tell.
-var changed = errors.New("there are changes")
+// errChanges is the end of a plan with changes, and no error to tell.
+var errChanges = errors.New("there are changes")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -33,7 +33,7 @@ func main() {
 	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	err := root(&session{flags: flags(), IOStreams: streams, now: time.Now}).ExecuteContext(ctx)
 	switch {
-	case errors.Is(err, changed):
+	case errors.Is(err, errChanges):
 		os.Exit(changes)
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "error:", err)

@@ -73,7 +73,7 @@ func (p *plan) run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case report.Changes():
-		return changed
+		return errChanges
 	case report.Settles():
 		return nil
 	}

@@ -103,6 +103,8 @@ func usually(d time.Duration) string {
 // brief is a duration as a person says it.
 func brief(d time.Duration) string {
 	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1fs", d.Seconds())
 	case d < 10*time.Minute:

@@ -100,6 +100,7 @@ func (s *session) story(entries []history.Entry) {
 		last.Generation, moment(first.At), brief(end(last).Sub(first.At)))
 	for _, e := range entries {
 		s.say("  - %s", sentence(e))
+		s.awaited(e)
 	}
 }
 

@@ -40,13 +40,13 @@ func (a *Applier) Foresee(ctx context.Context, owner client.Object, wanted []lif
 			changes = append(changes, *f)
 		}
 	}
-	return append(changes, gone(current, provided)...), errors.Join(errs...)
+	return append(changes, gone(current)...), errors.Join(errs...)
 }
 
-// Clearance returns what Kubernetes deletes when the owner is gone.
+// Clearance returns what was provided and Kubernetes deletes when the owner is gone.
 func (a *Applier) Clearance(ctx context.Context, owner client.Object) ([]Foreseen, error) {
 	current, err := a.current(ctx, owner)
-	return gone(current, func(client.Object) bool { return true }), err
+	return gone(current), err
 }
 
 func (a *Applier) foresee(
@@ -148,10 +148,11 @@ func is(item any, i int, element fieldpath.PathElement) bool {
 
 func provided(obj client.Object) bool { return obj.GetLabels()[lifecycle.LabelProvided] != "" }
 
-func gone(current map[identity]client.Object, is func(client.Object) bool) []Foreseen {
+// gone is what would be pruned if nothing of it were wanted.
+func gone(current map[identity]client.Object) []Foreseen {
 	var changes []Change
 	for id, obj := range current {
-		if is(obj) && obj.GetDeletionTimestamp() == nil {
+		if provided(obj) && obj.GetDeletionTimestamp() == nil {
 			changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
 		}
 	}

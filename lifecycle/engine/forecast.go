@@ -37,7 +37,9 @@ func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
 
 // complete adds to the plan all that is known besides.
 func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) preview.Report {
-	r := preview.Report{Plan: next.Plan, Paused: isPaused(next.want), Operator: e.operator.options.Version}
+	r := preview.Report{
+		Plan: next.Plan, Paused: isPaused(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
+	}
 	changes, err := e.changes(ctx, now, next)
 	r.Resources = resources(changes)
 	if d := explain(err); err != nil && d.Outcome == lifecycle.Blocked {

@@ -24,11 +24,13 @@ var errUnseen = errors.New("the operator cannot see the application")
 // observe, only the leader acts.
 type foresight[T lifecycle.Custom, W any] struct{ engine atomic.Pointer[engine[T, W]] }
 
-// future is a plan, and object and world at its end.
+// future is a plan, object and world at its end, and what was not known at its
+// beginning.
 type future[T lifecycle.Custom, W any] struct {
 	preview.Plan
-	want T
-	seen W
+	want   T
+	seen   W
+	doubts []string
 }
 
 // of returns the future of want in the world that belongs to now, the object as it is.
@@ -42,11 +44,18 @@ func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], er
 		return future[T, W]{}, fmt.Errorf("%w: %w", errUnseen, err)
 	}
 	if _, err := e.app.Planner.Resources(want, seen); err != nil {
-		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen}, nil
+		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen, nil}, nil
 	}
 	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
 	plan, end, world := subject.Unroll(want, seen, e.now())
-	return future[T, W]{plan, end, world}, nil
+	return future[T, W]{plan, end, world, e.doubts(seen)}, nil
+}
+
+func (e *engine[T, W]) doubts(seen W) []string {
+	if doubter, ok := e.app.Planner.(lifecycle.Doubter[W]); ok {
+		return doubter.Doubts(seen)
+	}
+	return nil
 }
 
 // warn is the plan in a sentence, if it can be had at a glance.

@@ -35,7 +35,7 @@ var built = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
 	c := clientcmdapi.NewConfig()
-	c.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://" + config.Host, CertificateAuthorityData: config.CAData}
+	c.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
 	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
 	c.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	c.CurrentContext = "x"
@@ -84,7 +84,7 @@ func TestPluginPlans(t *testing.T) {
 	if report, ok := preview.Decode(said); !ok || len(report.Actions()) != 2 || report.Operator != "test" {
 		t.Errorf("as JSON it is %s", said)
 	}
-	expect(t, a.namespace, 2, []string{"outcome: Settled", "- name: Add"}, "plan", "ring/r", "--set", "spec.size=3", "-o", "yaml")
+	expect(t, a.namespace, 2, []string{"outcome: Settled", "  name: Add"}, "plan", "ring/r", "--set", "spec.size=3", "-o", "yaml")
 	expect(t, a.namespace, 1, []string{"nothing will be done: CannotRender"}, "plan", "ring/r", "--set", "spec.mood=fail")
 	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 }

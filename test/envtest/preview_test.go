@@ -18,9 +18,9 @@ import (
 )
 
 // foresees asks what an edit of the ring, or its deletion, would do.
-func foresees(t *testing.T, namespace, name, question string, edit func(*ring.Ring)) (preview.Report, bool) {
+func foresees(t *testing.T, namespace, question string, edit func(*ring.Ring)) (preview.Report, bool) {
 	t.Helper()
-	r, err := get(t, &ring.Ring{}, namespace, name)
+	r, err := get(t, &ring.Ring{}, namespace, "r")
 	must(t, err)
 	edit(r)
 	if r.Annotations == nil {
@@ -39,7 +39,7 @@ func previews(t *testing.T, size int) *adviser {
 	newRing(t, a.namespace, "r", size)
 	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	eventually(t, "previews are given", func() error {
-		if _, ok := foresees(t, a.namespace, "r", preview.Update, func(*ring.Ring) {}); !ok {
+		if _, ok := foresees(t, a.namespace, preview.Update, func(*ring.Ring) {}); !ok {
 			return errNotYet
 		}
 		return nil
@@ -47,9 +47,9 @@ func previews(t *testing.T, size int) *adviser {
 	return a
 }
 
-func previewOf(t *testing.T, namespace, name string, edit func(*ring.Ring)) (preview.Report, bool) {
+func previewOf(t *testing.T, namespace string, edit func(*ring.Ring)) (preview.Report, bool) {
 	t.Helper()
-	return foresees(t, namespace, name, preview.Update, edit)
+	return foresees(t, namespace, preview.Update, edit)
 }
 
 func toSize(n int) func(*ring.Ring) { return func(r *ring.Ring) { r.Spec.Size = n } }
@@ -75,7 +75,7 @@ func TestPreviewsAreTrue(t *testing.T) {
 	a := previews(t, 3)
 	for _, size := range []int{5, 2, 4, 1} {
 		before := len(bookOf(t, a.namespace, "r").Entries)
-		report, _ := foresees(t, a.namespace, "r", preview.Update, toSize(size))
+		report, _ := foresees(t, a.namespace, preview.Update, toSize(size))
 		if again := len(bookOf(t, a.namespace, "r").Entries); again != before {
 			t.Fatalf("a preview did something")
 		}
@@ -110,11 +110,11 @@ func became(was, is bool) []preview.Resource {
 
 func TestADeletionIsPreviewed(t *testing.T) {
 	a := previews(t, 3)
-	report, _ := foresees(t, a.namespace, "r", preview.Delete, func(*ring.Ring) {})
+	report, _ := foresees(t, a.namespace, preview.Delete, func(*ring.Ring) {})
 	if n := len(report.Actions()); n != 3 || !report.Settles() {
 		t.Errorf("planned %v, %s", planned(report.Plan), report.Outcome)
 	}
-	if len(report.Resources) != 5 { // three members, r and r-odd
+	if len(report.Resources) != 2 { // r and r-odd; members go by steps
 		t.Errorf("deleted are %v", report.Resources)
 	}
 	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
@@ -131,7 +131,7 @@ func TestFieldsArePreviewed(t *testing.T) {
 	cm.Data["ring"] = "other"
 	must(t, api.Update(t.Context(), cm))
 	eventually(t, "the drift is previewed", func() error {
-		report, _ := previewOf(t, a.namespace, "r", func(r *ring.Ring) { r.Spec.Secure = true })
+		report, _ := previewOf(t, a.namespace, func(r *ring.Ring) { r.Spec.Secure = true })
 		want := preview.Resource{Verb: "Configured", Kind: "ConfigMap", Name: "r", Fields: []preview.Field{
 			{Path: "data.ring", From: `"other"`, To: `"r"`},
 		}}
@@ -153,7 +153,7 @@ func TestSecretsAreNotShown(t *testing.T) {
 	s.Data[corev1.TLSCertKey] = []byte("spoilt")
 	must(t, api.Update(t.Context(), s))
 	eventually(t, "the drift is previewed", func() error {
-		report, _ := previewOf(t, a.namespace, "r", func(*ring.Ring) {})
+		report, _ := previewOf(t, a.namespace, func(*ring.Ring) {})
 		if len(report.Resources) != 1 || report.Resources[0].Name != "r-member" {
 			return fmt.Errorf("it is %+v", report)
 		}
@@ -194,14 +194,17 @@ func TestAPreviewSaysWhereItStops(t *testing.T) {
 	must(t, err)
 	setHealth(t, a.namespace, "r-"+r.Status.Members[0], "Sulking")
 	eventually(t, "the gate is told", func() error {
-		report, _ := previewOf(t, a.namespace, "r", toSize(2))
+		report, _ := previewOf(t, a.namespace, toSize(2))
 		if n := len(report.Steps); n != 1 || len(report.Steps[0].Held) != 1 || report.Steps[0].Held[0].Gate != "KeepsQuorum" {
 			return fmt.Errorf("it is %+v", report)
+		}
+		if len(report.Unseen) != 1 {
+			t.Errorf("nobody knows how %s is, and the preview says %q", r.Status.Members[0], report.Unseen)
 		}
 		return nil
 	})
 	for mood, reason := range map[string]string{"fail": "CannotRender", "panic": "OperatorBug"} {
-		report, _ := previewOf(t, a.namespace, "r", func(r *ring.Ring) { r.Spec.Mood = mood })
+		report, _ := previewOf(t, a.namespace, func(r *ring.Ring) { r.Spec.Mood = mood })
 		if report.Outcome != lifecycle.Blocked || report.Reason != reason || len(report.Steps) != 0 {
 			t.Errorf("%s: %+v", mood, report)
 		}

@@ -175,3 +175,13 @@ func (Planner) Conditions(_ *Ring, seen World, _ lifecycle.Decision) []lifecycle
 	ok := seen.missing() == 0
 	return []lifecycle.Condition{{Type: "Quorum", Status: lifecycle.Truth(ok), Reason: "Counted"}}
 }
+
+// Doubts implements lifecycle.Doubter: a pod may be in no known state.
+func (Planner) Doubts(seen World) (all []string) {
+	for _, m := range seen.Members {
+		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost {
+			all = append(all, "How "+m.Name+" is.")
+		}
+	}
+	return all
+}

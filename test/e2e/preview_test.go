@@ -1,0 +1,88 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// TestAPreviewIsTrue previews changes of a real cluster, lets them happen, and compares.
+func TestAPreviewIsTrue(t *testing.T) {
+	c := formed(t, 3)
+	for _, size := range []int32{4, 3} {
+		report := c.preview(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
+		before := len(c.history(t).Entries)
+		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
+		c.settled(t)
+		if diff := cmp.Diff(inShort(report.Actions()), taken(c.history(t).Entries[before:])); diff != "" {
+			t.Errorf("to %d: %s", size, diff)
+		}
+	}
+	if err := c.history(t).Verify(); err != nil {
+		t.Error(err)
+	}
+	if _, known := c.history(t).Usual("CaughtUp"); !known {
+		t.Error("how long a learner takes is not in the history")
+	}
+}
+
+// preview asks the operator what the edit would do.
+func (c *cluster) preview(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) (report preview.Report) {
+	t.Helper()
+	eventually(t, "a preview is given", func(ctx context.Context) error {
+		obj := &etcdv1.EtcdCluster{}
+		if err := api.Get(ctx, c.key, obj); err != nil {
+			return err
+		}
+		edit(&obj.Spec)
+		obj.Annotations = map[string]string{lifecycle.AnnotationPreview: preview.Update}
+		if err := api.Update(ctx, obj, client.DryRunAll); err != nil {
+			return err
+		}
+		var ok bool
+		if report, ok = preview.Decode(obj.Annotations[lifecycle.AnnotationPreview]); !ok || !report.Settles() {
+			return fmt.Errorf("%w: it is %+v", errNotYet, report)
+		}
+		return nil
+	})
+	return report
+}
+
+func (c *cluster) history(t *testing.T) history.Book {
+	t.Helper()
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: c.key.Namespace, Name: history.Name("EtcdCluster", c.key.Name)}
+	if err := api.Get(t.Context(), key, cm); err != nil {
+		t.Fatal(err)
+	}
+	book, err := history.Decode(cm.Data[history.Key])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return book
+}
+
+func inShort(steps []preview.Step) (all []string) {
+	for _, s := range steps {
+		all = append(all, fmt.Sprintf("%s %s %s", s, s.Class, s.Reason))
+	}
+	return all
+}
+
+func taken(entries []history.Entry) (all []string) {
+	for _, e := range entries {
+		if e.Result == history.Succeeded {
+			all = append(all, fmt.Sprintf("%s %s %s", e.Step, e.Step.Class, e.Step.Reason))
+		}
+	}
+	return all
+}
