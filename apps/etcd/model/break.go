@@ -35,8 +35,9 @@ func (m *Model) spare(name string) bool {
 		return false
 	}
 	kept := m.voters(func(e entry) bool {
-		d := m.disks[e.name]
-		return e.name != name && d != nil && d.identity == e.id && d.index > 0
+		d, p := m.disks[e.name], m.pods[e.name]
+		goes := m.volatile && (p == nil || p.leaving) // and its data with it
+		return e.name != name && !goes && d != nil && d.identity == e.id && d.index > 0
 	})
 	return len(m.list) > 0 && kept >= m.quorum()
 }
