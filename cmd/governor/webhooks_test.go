@@ -96,7 +96,7 @@ func TestTheWebhookIsInstalled(t *testing.T) {
 				lifecycle.AnnotationPreview + "' in object.metadata.annotations",
 		}},
 		FailurePolicy:           new(admissionregistrationv1.Ignore),
-		MatchPolicy:             new(admissionregistrationv1.Equivalent),
+		MatchPolicy:             new(admissionregistrationv1.Exact),
 		ReinvocationPolicy:      new(admissionregistrationv1.NeverReinvocationPolicy),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
 		TimeoutSeconds:          new(int32(5)),
