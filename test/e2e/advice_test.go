@@ -63,6 +63,9 @@ func certificate(t *testing.T) (*corev1.Secret, *admissionregistrationv1.Validat
 // expire puts a certificate in the Secret that expired long ago, with an authority that everybody trusts.
 func expire(t *testing.T) []byte {
 	t.Helper()
+	eventually(t, "there is a certificate", func(ctx context.Context) error {
+		return api.Get(ctx, client.ObjectKey{Namespace: "governor-system", Name: "governor-webhook-certificate"}, &corev1.Secret{})
+	})
 	names := []string{"governor-webhook.governor-system.svc"}
 	data, err := certs.Enact(certs.Verdict{Do: certs.Replace}, nil, names, time.Now().AddDate(-1, 0, 0))
 	if err != nil {
