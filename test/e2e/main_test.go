@@ -99,6 +99,12 @@ func command(name string, args ...string) (string, error) {
 // eventually waits until what holds.
 func eventually(t *testing.T, what string, holds func(context.Context) error) {
 	t.Helper()
+	within(t, patience, what, holds)
+}
+
+// within is eventually with another patience.
+func within(t *testing.T, patience time.Duration, what string, holds func(context.Context) error) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	tick := time.NewTicker(100 * time.Millisecond)
