@@ -1,0 +1,274 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// OperationPolicy says what the operator may do to a set of objects, and when. Where
+// several policies select an object the stricter wins, field by field, and both are
+// named in what the object's status says.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=opol,categories=governor
+// +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selected`,description="Objects that it selects"
+// +kubebuilder:printcolumn:name="Held",type=integer,JSONPath=`.status.held`,description="Objects with a step that it holds"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="It can be followed"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="What is wrong with it, if anything"
+// +kubebuilder:printcolumn:name="Window",type=string,JSONPath=`.status.nextWindow`,description="When the next window opens",priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type OperationPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// What may be done, and when.
+	// +kubebuilder:default={}
+	Spec OperationPolicySpec `json:"spec,omitempty"`
+
+	// What is, written by the operator.
+	// +optional
+	Status OperationPolicyStatus `json:"status,omitempty"`
+}
+
+// OperationPolicySpec says what may be done to which objects. A field that is not set
+// restricts nothing.
+type OperationPolicySpec struct {
+	// The objects that it is about; all that the operator runs if empty.
+	// +optional
+	Selector ObjectSelector `json:"selector,omitempty"`
+
+	// Only within one of these windows may steps be taken that disturb (Disruptive,
+	// Destructive, Irreversible). Repairs pass, unless repairs says otherwise. A step
+	// that has begun is finished when its window closes.
+	// +kubebuilder:validation:MaxItems=20
+	// +listType=atomic
+	// +optional
+	Windows []Window `json:"windows,omitempty"`
+
+	// Classes of steps that somebody must approve before they are taken.
+	// +optional
+	Approval *ApprovalRule `json:"approval,omitempty"`
+
+	// No step that disturbs is taken at all while this is set.
+	// +optional
+	Freeze *Freeze `json:"freeze,omitempty"`
+
+	// Whether windows, approval and freeze hold back repairs too.
+	// +kubebuilder:default=Pass
+	// +optional
+	Repairs RepairRule `json:"repairs,omitempty"`
+
+	// How many of the selected objects may be under a disturbing step at once.
+	// +optional
+	Budget *Budget `json:"budget,omitempty"`
+
+	// Changes go over the selected objects in waves.
+	// +optional
+	Canary *Canary `json:"canary,omitempty"`
+
+	// What happens when somebody changes what the operator provides.
+	// +kubebuilder:default=Repair
+	// +optional
+	Drift DriftRule `json:"drift,omitempty"`
+
+	// What happens when a change fails: Halt leaves it where it is for a person to look
+	// at; Rollback returns to the last spec that worked, if the way back takes no
+	// irreversible step.
+	// +kubebuilder:default=Halt
+	// +optional
+	OnFailure FailureRule `json:"onFailure,omitempty"`
+
+	// True makes the operator observe the selected objects only: it writes nothing but
+	// their status, and reports drift there.
+	// +optional
+	Paused bool `json:"paused,omitempty"`
+}
+
+// ObjectSelector selects objects that fulfil all that is set.
+type ObjectSelector struct {
+	// Kinds, as EtcdCluster or EtcdCluster.etcd.database.coreos.com; all if empty.
+	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=300
+	// +listType=set
+	// +optional
+	Kinds []string `json:"kinds,omitempty"`
+
+	// Names of namespaces; all if empty.
+	// +kubebuilder:validation:MaxItems=200
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=set
+	// +optional
+	Namespaces []string `json:"namespaces,omitempty"`
+
+	// Labels that the object must have; any if empty.
+	// +optional
+	Labels *metav1.LabelSelector `json:"labels,omitempty"`
+}
+
+// Window is a stretch of time that comes again and again.
+type Window struct {
+	// When it opens, in the five fields of cron (minute hour day month weekday), e.g.
+	// "0 2 * * 6", or as @daily, @weekly…
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Schedule string `json:"schedule"`
+
+	// How long it stays open, at least one minute, e.g. "3h". It is time that passes:
+	// a night in which clocks change is not longer or shorter for it.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1m') && duration(self) <= duration('168h')",message="duration must be from 1m to 168h"
+	Duration metav1.Duration `json:"duration"`
+
+	// Time zone of the schedule, as Europe/Zurich. A time that does not exist on the day
+	// when clocks go forward is taken an hour later; one that comes twice is taken once.
+	// +kubebuilder:default=UTC
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TimeZone string `json:"timeZone,omitempty"`
+}
+
+// StepClass says how much a step can hurt.
+//
+// +kubebuilder:validation:Enum=Disruptive;Destructive;Irreversible
+type StepClass string
+
+// ApprovalRule says which steps somebody must approve.
+type ApprovalRule struct {
+	// The classes; a step of any of them waits for an Approval of the plan that it is
+	// part of.
+	// +kubebuilder:validation:MinItems=1
+	// +listType=set
+	Classes []StepClass `json:"classes"`
+}
+
+// Freeze says why nothing may move, and until when.
+type Freeze struct {
+	// Why, for those whose change is held.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason"`
+
+	// When it ends by itself; without it, when it is removed.
+	// +optional
+	Until *metav1.Time `json:"until,omitempty"`
+}
+
+// RepairRule says whether repairs are held back.
+//
+// +kubebuilder:validation:Enum=Pass;Hold
+type RepairRule string
+
+const (
+	// RepairsPass means that what is broken is mended at any time.
+	RepairsPass RepairRule = "Pass"
+	// RepairsHold means that repairs wait as wishes do.
+	RepairsHold RepairRule = "Hold"
+)
+
+// Budget limits how many objects are disturbed at once.
+type Budget struct {
+	// How many of the objects may be under a disturbing step at once.
+	// +kubebuilder:validation:Minimum=1
+	Disturbed int32 `json:"disturbed"`
+
+	// Whom the number is for: all selected objects together, those of each namespace, or
+	// those with the same value of a label.
+	// +kubebuilder:default=Fleet
+	// +kubebuilder:validation:Enum=Fleet;Namespace;Label
+	// +optional
+	Per string `json:"per,omitempty"`
+
+	// The label, for per: Label, e.g. topology.kubernetes.io/zone.
+	// +kubebuilder:validation:MaxLength=317
+	// +optional
+	Label string `json:"label,omitempty"`
+}
+
+// Canary lets changes go over the objects in waves. A wave begins when every object of
+// the waves before it has been as declared for the soak time. It halts while any of them
+// is not well.
+type Canary struct {
+	// The waves before the last; the last is all other selected objects.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=map
+	// +listMapKey=name
+	Waves []Wave `json:"waves"`
+
+	// How long every object of a wave must have been as declared.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s') && duration(self) <= duration('720h')",message="soak must be from 0s to 720h"
+	Soak metav1.Duration `json:"soak"`
+}
+
+// Wave is a part of the selected objects.
+type Wave struct {
+	// Name of the wave, e.g. staging.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+
+	// Labels of its objects. An object that several waves select belongs to the first.
+	Labels metav1.LabelSelector `json:"labels"`
+}
+
+// DriftRule says what happens when somebody changes what the operator provides.
+//
+// +kubebuilder:validation:Enum=Repair;Report
+type DriftRule string
+
+const (
+	// DriftRepair puts it back.
+	DriftRepair DriftRule = "Repair"
+	// DriftReport leaves it, and says in the object's status what was changed, since when
+	// and by which field manager. What the object's own spec changes is still provided.
+	DriftReport DriftRule = "Report"
+)
+
+// FailureRule says what happens when a change fails.
+//
+// +kubebuilder:validation:Enum=Halt;Rollback
+type FailureRule string
+
+const (
+	// FailureHalt leaves it where it is.
+	FailureHalt FailureRule = "Halt"
+	// FailureRollback returns to the last spec that worked.
+	FailureRollback FailureRule = "Rollback"
+)
+
+// OperationPolicyStatus is the observed state.
+type OperationPolicyStatus struct {
+	// Generation of the spec that the conditions are about.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+
+	// How many objects it selects.
+	// +optional
+	Selected int32 `json:"selected"`
+
+	// How many of them have a step that it holds.
+	// +optional
+	Held int32 `json:"held"`
+
+	// When the next of its windows opens, or "open" with the time at which it closes.
+	// +optional
+	NextWindow string `json:"nextWindow,omitempty"`
+
+	// Ready is true when the policy can be followed. SelectsNothing and Contradicts are
+	// there when they are true.
+	// +listType=map
+	// +listMapKey=type
+	// +optional
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// OperationPolicyList is a list of policies.
+//
+// +kubebuilder:object:root=true
+type OperationPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []OperationPolicy `json:"items"`
+}
