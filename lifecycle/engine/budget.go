@@ -21,6 +21,12 @@ type budget struct {
 	waiting map[string]func()
 }
 
+// fleetBudget is the name of the gate that the budget is.
+const fleetBudget = "FleetBudget"
+
+// asksBudget reports whether the step takes a slot. A repair does not.
+func asksBudget(s lifecycle.Step) bool { return s.Class.Disturbs() && s.Intent != lifecycle.Repair }
+
 func newBudget(limit int) *budget {
 	return &budget{limit: limit, holders: map[string]bool{}, waiting: map[string]func(){}}
 }
@@ -37,7 +43,7 @@ func (b *budget) ask(holder string, wake func()) []lifecycle.Refusal {
 		return nil
 	}
 	b.waiting[holder] = wake
-	return []lifecycle.Refusal{{Gate: "FleetBudget", Message: fmt.Sprintf(
+	return []lifecycle.Refusal{{Gate: fleetBudget, Message: fmt.Sprintf(
 		"all %d slots for disruptive steps are taken, by %s", b.limit, b.names())}}
 }
 

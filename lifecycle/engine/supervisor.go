@@ -93,11 +93,12 @@ func (s *supervisor[T, W]) during(ctx context.Context, d defined) error {
 }
 
 func (s *supervisor[T, W]) run(ctx context.Context) error {
-	store, err := s.newCache(ctx)
+	names := &authors{}
+	store, err := s.newCache(ctx, names)
 	if err != nil {
 		return err
 	}
-	e, err := s.newEngine(store)
+	e, err := s.newEngine(store, names)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *supervisor[T, W]) warm(ctx context.Context, c controller.Controller) er
 	return w.Warmup(ctx)
 }
 
-func (s *supervisor[T, W]) newEngine(store cache.Cache) (*engine[T, W], error) {
+func (s *supervisor[T, W]) newEngine(store cache.Cache, names *authors) (*engine[T, W], error) {
 	mgr := s.operator.mgr
 	c, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -144,7 +145,7 @@ func (s *supervisor[T, W]) newEngine(store cache.Cache) (*engine[T, W], error) {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
 	tracker := freshness.New(c, mgr.GetAPIReader(), s.operator.options.Now)
-	return newEngine(s.operator, s.app, c, tracker), nil
+	return newEngine(s.operator, s.app, c, tracker, names), nil
 }
 
 func (s *supervisor[T, W]) newController(e *engine[T, W], store cache.Cache) (controller.Controller, error) {

@@ -37,7 +37,7 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 	if r.decision.Outcome == lifecycle.Done || r.paused {
 		e.operator.budget.release(e.holder(r.key))
 	}
-	if err := e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), r.entry()); err != nil {
+	if err := e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := e.writeStatus(ctx, r); err != nil {

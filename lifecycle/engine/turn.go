@@ -37,14 +37,17 @@ type engine[T lifecycle.Custom, W any] struct {
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
 	waits    waits
+	authors  *authors
 	queue    atomic.Pointer[queue]
 }
 
-func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) *engine[T, W] {
+func newEngine[T lifecycle.Custom, W any](
+	op *Operator, app App[T, W], c client.Client, t *freshness.Tracker, names *authors,
+) *engine[T, W] {
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t,
+		app: app, operator: op, client: c, tracker: t, authors: names,
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
@@ -58,8 +61,9 @@ func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.
 // report is what one turn found out and did; tell makes everything public of it.
 type report[T lifecycle.Custom, W any] struct {
 	key      types.NamespacedName
-	before   T // as read, for what is new
-	obj      T // as it will be told
+	before   T      // as read, for what is new
+	obj      T      // as it will be told
+	author   string // the field manager that set its spec; empty if nobody knows
 	seen     W
 	observed bool
 	changes  []apply.Change
@@ -97,7 +101,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		e.forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), began: e.now()}
+	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), author: e.authors.of(key), began: e.now()}
 	if e.over(obj) {
 		e.release(key)
 		return reconcile.Result{}, nil
@@ -213,7 +217,7 @@ func (e *engine[T, W]) judge(_ context.Context, r *report[T, W]) {
 	step := r.decision.Step
 	during, _ := e.app.Planner.Effect(r.seen, step)
 	r.refusals = lifecycle.Judge(e.app.Gates, r.seen, during, step)
-	if len(r.refusals) == 0 && step.Class.Disturbs() && step.Intent != lifecycle.Repair {
+	if len(r.refusals) == 0 && asksBudget(step) {
 		r.refusals = e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) })
 	}
 	if len(r.refusals) > 0 {
@@ -274,4 +278,5 @@ func (e *engine[T, W]) forget(key types.NamespacedName) {
 	e.applier.Forget(key)
 	e.issuer.Forget(key)
 	e.patience.Forget(key)
+	e.authors.forget(key)
 }
