@@ -115,6 +115,9 @@ func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
 	default:
 		return nil
 	}
+	if r.taken != nil && r.taken.own {
+		return entry
+	}
 	entry.Gates, entry.Evidence = e.answers(r, entry.Step), e.evidence(r.seen, entry.Step)
 	return entry
 }

@@ -145,7 +145,7 @@ func (s *supervisor[T, W]) newEngine(store cache.Cache, names *authors) (*engine
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
 	tracker := freshness.New(c, mgr.GetAPIReader(), s.operator.options.Now)
-	return newEngine(s.operator, s.app, c, tracker, names), nil
+	return newEngine(s.operator, s.app, c, tracker, names)
 }
 
 func (s *supervisor[T, W]) newController(e *engine[T, W], store cache.Cache) (controller.Controller, error) {

@@ -40,6 +40,9 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 	if err := e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)); err != nil {
 		return reconcile.Result{}, err
 	}
+	if err := e.remember(ctx, r); err != nil {
+		return reconcile.Result{}, err
+	}
 	if err := e.writeStatus(ctx, r); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -59,7 +62,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	if own == nil {
 		own = unchanged(*conditions, facts)
 	}
-	facts = append(facts, own...)
+	facts = append(append(facts, own...), rolledBack(r.obj)...)
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
 }
 
@@ -91,7 +94,7 @@ func pausedFacts(conditions []metav1.Condition) []lifecycle.Condition {
 // unchanged returns the application's conditions as they are, for a turn that
 // could not see anything new.
 func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
-	known := map[string]bool{lifecycle.Paused: true}
+	known := map[string]bool{lifecycle.Paused: true, lifecycle.RolledBack: true, lifecycle.Drifted: true}
 	for _, f := range told {
 		known[f.Type] = true
 	}

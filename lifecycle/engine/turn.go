@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,6 +17,7 @@ import (
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/freshness"
 	"github.com/governor-dev/governor/kube/issuer"
+	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -38,16 +40,24 @@ type engine[T lifecycle.Custom, W any] struct {
 	progress *progress
 	waits    waits
 	authors  *authors
-	queue    atomic.Pointer[queue]
+	gvk      schema.GroupVersionKind
+
+	revisions *revision.Keeper
+	refuges   refuges
+	queue     atomic.Pointer[queue]
 }
 
 func newEngine[T lifecycle.Custom, W any](
 	op *Operator, app App[T, W], c client.Client, t *freshness.Tracker, names *authors,
-) *engine[T, W] {
+) (*engine[T, W], error) {
+	gvk, err := c.GroupVersionKindFor(app.blank())
+	if err != nil {
+		return nil, err
+	}
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t, authors: names,
+		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk,
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
@@ -55,7 +65,9 @@ func newEngine[T lifecycle.Custom, W any](
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		progress: newProgress(app.Name, op.options.Now),
-	}
+
+		revisions: revision.NewKeeper(app.Name, gvk, op.options.Namespaces, c, live),
+	}, nil
 }
 
 // report is what one turn found out and did; tell makes everything public of it.
@@ -87,6 +99,7 @@ type taken struct {
 	began time.Time
 	took  time.Duration
 	err   error
+	own   bool // it is the engine's own step, and no gate was asked
 }
 
 // Reconcile implements reconcile.Reconciler: one turn for one object.
@@ -202,9 +215,10 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 	})
 }
 
-func (e *engine[T, W]) decide(_ context.Context, r *report[T, W]) {
+func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
 	r.decision = e.app.Planner.Next(r.obj, r.seen, e.now())
+	e.undo(ctx, r)
 }
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }
@@ -279,4 +293,6 @@ func (e *engine[T, W]) forget(key types.NamespacedName) {
 	e.issuer.Forget(key)
 	e.patience.Forget(key)
 	e.authors.forget(key)
+	e.revisions.Forget(key)
+	e.refuges.forget(key)
 }
