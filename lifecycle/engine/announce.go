@@ -49,6 +49,8 @@ func (r *report[T, W]) announcement() announcement {
 		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
 			a.kind = corev1.EventTypeWarning
 		}
+	case r.newDrift():
+		a.kind, a.reason, a.note = corev1.EventTypeWarning, lifecycle.Drifted, enumerated(r.drifts)
 	case certificates(r.issued) != "":
 		a.reason, a.action = "CertificatesIssued", issue
 	case a.action == repaired:

@@ -55,7 +55,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	observedGeneration, conditions := r.obj.Told()
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
-		facts = pausedFacts(*conditions)
+		facts = pausedFacts(*conditions, r.sight)
 	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
 		*observedGeneration = r.obj.GetGeneration()
 	}
@@ -63,6 +63,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 		own = unchanged(*conditions, facts)
 	}
 	facts = append(append(facts, own...), rolledBack(r.obj)...)
+	facts = append(facts, driftFact(r.drifts)...)
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
 }
 
@@ -74,15 +75,23 @@ func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Con
 		return nil
 	}
 	e.app.Planner.Status(r.obj, r.seen)
-	return e.app.Planner.Conditions(r.obj, r.seen, r.decision)
+	d := r.decision
+	if r.sight != nil {
+		d = *r.sight
+	}
+	return e.app.Planner.Conditions(r.obj, r.seen, d)
 }
 
-// pausedFacts keeps the summary as it was and adds why nothing moves.
-func pausedFacts(conditions []metav1.Condition) []lifecycle.Condition {
+// pausedFacts say what is seen and why nothing moves; the summary stays as it was if
+// nothing could be seen.
+func pausedFacts(conditions []metav1.Condition, sight *lifecycle.Decision) []lifecycle.Condition {
 	facts := []lifecycle.Condition{{
 		Type: lifecycle.Paused, Status: metav1.ConditionTrue, Reason: "Paused",
 		Message: "The operator observes only. Remove spec.paused or the annotation " + lifecycle.AnnotationPaused + " to resume.",
 	}}
+	if sight != nil {
+		return append(facts, seenFacts(*sight)...)
+	}
 	for _, kind := range []string{lifecycle.Ready, lifecycle.Reconciling, lifecycle.Stalled} {
 		if c := apimeta.FindStatusCondition(conditions, kind); c != nil {
 			facts = append(facts, lifecycle.Condition{Type: kind, Status: c.Status, Reason: c.Reason, Message: c.Message})

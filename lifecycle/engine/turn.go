@@ -79,7 +79,9 @@ type report[T lifecycle.Custom, W any] struct {
 	seen     W
 	observed bool
 	changes  []apply.Change
-	drift    bool // the changes repair what someone else changed
+	drift    bool                // the changes repair what someone else changed
+	drifts   []apply.Drift       // what someone else changed and is left as it is
+	sight    *lifecycle.Decision // what would be decided if it were not paused
 	issued   []issuer.Issued
 	due      time.Time // when a certificate is to be looked at again; zero if there is none
 	decision lifecycle.Decision
@@ -170,8 +172,9 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 // rest ends the turn of a paused object: it was observed, and nothing is written
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
-func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
+func (e *engine[T, W]) rest(ctx context.Context, r *report[T, W]) {
 	if r.paused = isPaused(r.obj) && !leaving(r.obj); r.paused {
+		e.look(ctx, r)
 		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
 	}
 }
@@ -188,8 +191,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 		r.decision = cannotRender(err)
 		return
 	}
-	observedGeneration, _ := r.obj.Told()
-	r.drift = *observedGeneration == r.obj.GetGeneration()
+	r.drift = e.isProvided(r)
 	if err = e.furnish(ctx, r, wanted); err != nil {
 		r.cause = err
 		r.decision = explain(err)
@@ -203,7 +205,11 @@ func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []li
 		return err
 	}
 	r.due = filled.Due
-	r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
+	if len(e.ruling(r.obj).report) > 0 && !leaving(r.obj) {
+		r.changes, r.drifts, err = e.applier.Spare(ctx, r.obj, filled.Objects)
+	} else {
+		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
+	}
 	r.issued = written(filled.Issued, r.changes)
 	return err
 }
