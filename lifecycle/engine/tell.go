@@ -52,7 +52,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	observedGeneration, conditions := r.obj.Told()
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
-		facts = pausedFacts(*conditions)
+		facts = pausedFacts(r.decision.Message, *conditions)
 	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
 		*observedGeneration = r.obj.GetGeneration()
 	}
@@ -75,10 +75,10 @@ func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Con
 }
 
 // pausedFacts keeps the summary as it was and adds why nothing moves.
-func pausedFacts(conditions []metav1.Condition) []lifecycle.Condition {
+func pausedFacts(why string, conditions []metav1.Condition) []lifecycle.Condition {
 	facts := []lifecycle.Condition{{
 		Type: lifecycle.Paused, Status: metav1.ConditionTrue, Reason: "Paused",
-		Message: "The operator observes only. Remove spec.paused or the annotation " + lifecycle.AnnotationPaused + " to resume.",
+		Message: why,
 	}}
 	for _, kind := range []string{lifecycle.Ready, lifecycle.Reconciling, lifecycle.Stalled} {
 		if c := apimeta.FindStatusCondition(conditions, kind); c != nil {

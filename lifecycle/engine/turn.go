@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,6 +27,7 @@ const lagging = 100 * time.Millisecond
 // engine runs the turns of one application.
 type engine[T lifecycle.Custom, W any] struct {
 	app      App[T, W]
+	kind     schema.GroupKind
 	operator *Operator
 	client   client.Client
 	driver   lifecycle.Driver[T, W]
@@ -40,11 +42,15 @@ type engine[T lifecycle.Custom, W any] struct {
 	queue    atomic.Pointer[queue]
 }
 
-func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) *engine[T, W] {
+func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) (*engine[T, W], error) {
+	gvk, err := c.GroupVersionKindFor(app.blank())
+	if err != nil {
+		return nil, err
+	}
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t,
+		app: app, kind: gvk.GroupKind(), operator: op, client: c, tracker: t,
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
@@ -52,7 +58,7 @@ func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		progress: newProgress(app.Name, op.options.Now),
-	}
+	}, nil
 }
 
 // report is what one turn found out and did; tell makes everything public of it.
@@ -154,14 +160,9 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
 func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
-	if r.paused = isPaused(r.obj) && !leaving(r.obj); r.paused {
-		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
+	if r.paused = e.isPaused(r.obj) && !leaving(r.obj); r.paused {
+		r.decision.Reason, r.decision.Message = lifecycle.Paused, e.whyPaused(r.obj)
 	}
-}
-
-func isPaused(obj lifecycle.Object) bool {
-	p, ok := obj.(lifecycle.Pausable)
-	return ok && p.IsPaused() || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
 }
 
 func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
