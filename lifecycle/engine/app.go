@@ -59,6 +59,7 @@ type Operator struct {
 	options Options
 	budget  *budget
 	kinds   *kinds
+	rules   *rules
 	// advice and previews are nil without webhooks.
 	advice, previews *desk
 }
@@ -76,7 +77,11 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if err := mgr.Add(kinds); err != nil {
 		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
 	}
-	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}
+	rules, err := watchRules(mgr, kinds, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch policies: %w", err)
+	}
+	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds, rules: rules}
 	if o.Webhooks {
 		op.advice, op.previews = newDesk(mgr, AdvicePath), newDesk(mgr, PreviewPath)
 	}

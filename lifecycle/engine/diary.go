@@ -118,6 +118,7 @@ func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
 	if r.taken != nil && r.taken.own {
 		return entry
 	}
+	entry.Policies = e.policy(r.obj).Names
 	entry.Gates, entry.Evidence = e.answers(r, entry.Step), e.evidence(r.seen, entry.Step)
 	return entry
 }

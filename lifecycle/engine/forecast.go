@@ -38,7 +38,7 @@ func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
 // complete adds to the plan all that is known besides.
 func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) preview.Report {
 	r := preview.Report{
-		Plan: next.Plan, Paused: isPaused(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
+		Plan: next.Plan, Paused: e.isPaused(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
 	}
 	changes, err := e.changes(ctx, now, next)
 	r.Resources = resources(changes)

@@ -66,7 +66,7 @@ func (f *foresight[T, W]) warn(ctx context.Context, old, want T) []string {
 	if none := *new(T); any(old) == any(none) {
 		now = want // it is being created
 	}
-	if isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
+	if e := f.engine.Load(); e == nil || e.isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
 		return nil // nothing will happen, or all of it is told
 	}
 	next, err := f.of(ctx, now, want)

@@ -1,12 +1,20 @@
 package engine
 
-// ruling is what declared policies say about one object, as far as undo and drift go:
-// the names of those that want it, none if the default holds.
-type ruling struct {
-	// rollback puts the last spec that worked back when one has failed.
-	rollback []string
-	// report leaves what others change as it is, and says so.
-	report []string
+import (
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// rollsBack are the policies that put the last spec that worked back when one of the
+// object has failed; none if it halts.
+func (e *engine[T, W]) rollsBack(obj lifecycle.Object) []string {
+	if p := e.policy(obj); p.OnFailure == v1alpha1.FailureRollback {
+		return p.OnFailureBy
+	}
+	return nil
 }
 
-func (e *engine[T, W]) ruling(_ T) ruling { return ruling{} }
+// reportsDrift reports whether a policy leaves what others change of the object.
+func (e *engine[T, W]) reportsDrift(obj lifecycle.Object) bool {
+	return e.policy(obj).Drift == v1alpha1.DriftReport
+}

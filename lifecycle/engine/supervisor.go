@@ -60,7 +60,7 @@ func (s *supervisor[T, W]) once(ctx context.Context, log logr.Logger, gvk schema
 	d, err := s.operator.kinds.appear(ctx, gvk)
 	if err == nil {
 		log.Info("running", "crd", d.name)
-		err = s.during(ctx, d)
+		err = s.operator.kinds.during(ctx, d, s.run)
 	}
 	if err != nil && ctx.Err() == nil {
 		log.Error(err, "the application could not run and will be started again", "in", again)
@@ -75,21 +75,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-}
-
-// during runs the application as long as the definition exists.
-func (s *supervisor[T, W]) during(ctx context.Context, d defined) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		s.operator.kinds.vanish(ctx, d)
-		stop()
-	}()
-	err := s.run(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func (s *supervisor[T, W]) run(ctx context.Context) error {
@@ -111,6 +96,8 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	if err := s.warm(ctx, c); err != nil {
 		return err
 	}
+	s.operator.rules.await(ctx)
+	defer s.operator.rules.join(e.kind, e)()
 	s.ahead.engine.Store(e)
 	defer s.ahead.engine.Store(nil)
 	select {

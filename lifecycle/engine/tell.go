@@ -55,7 +55,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	observedGeneration, conditions := r.obj.Told()
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
-		facts = pausedFacts(*conditions, r.sight)
+		facts = pausedFacts(r.decision.Message, *conditions, r.sight)
 	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
 		*observedGeneration = r.obj.GetGeneration()
 	}
@@ -84,10 +84,10 @@ func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Con
 
 // pausedFacts say what is seen and why nothing moves; the summary stays as it was if
 // nothing could be seen.
-func pausedFacts(conditions []metav1.Condition, sight *lifecycle.Decision) []lifecycle.Condition {
+func pausedFacts(why string, conditions []metav1.Condition, sight *lifecycle.Decision) []lifecycle.Condition {
 	facts := []lifecycle.Condition{{
 		Type: lifecycle.Paused, Status: metav1.ConditionTrue, Reason: "Paused",
-		Message: "The operator observes only. Remove spec.paused or the annotation " + lifecycle.AnnotationPaused + " to resume.",
+		Message: why,
 	}}
 	if sight != nil {
 		return append(facts, seenFacts(*sight)...)

@@ -28,6 +28,7 @@ const lagging = 100 * time.Millisecond
 // engine runs the turns of one application.
 type engine[T lifecycle.Custom, W any] struct {
 	app      App[T, W]
+	kind     schema.GroupKind
 	operator *Operator
 	client   client.Client
 	driver   lifecycle.Driver[T, W]
@@ -57,7 +58,7 @@ func newEngine[T lifecycle.Custom, W any](
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk,
+		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk, kind: gvk.GroupKind(),
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
@@ -173,15 +174,10 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
 func (e *engine[T, W]) rest(ctx context.Context, r *report[T, W]) {
-	if r.paused = isPaused(r.obj) && !leaving(r.obj); r.paused {
+	if r.paused = e.isPaused(r.obj) && !leaving(r.obj); r.paused {
 		e.look(ctx, r)
-		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
+		r.decision.Reason, r.decision.Message = lifecycle.Paused, e.whyPaused(r.obj)
 	}
-}
-
-func isPaused(obj lifecycle.Object) bool {
-	p, ok := obj.(lifecycle.Pausable)
-	return ok && p.IsPaused() || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
 }
 
 func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
@@ -205,7 +201,7 @@ func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []li
 		return err
 	}
 	r.due = filled.Due
-	if len(e.ruling(r.obj).report) > 0 && !leaving(r.obj) {
+	if e.reportsDrift(r.obj) && !leaving(r.obj) {
 		r.changes, r.drifts, err = e.applier.Spare(ctx, r.obj, filled.Objects)
 	} else {
 		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)

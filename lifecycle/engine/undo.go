@@ -65,8 +65,11 @@ func (e *engine[T, W]) remember(ctx context.Context, r *report[T, W]) error {
 // undo puts the last spec that worked back where a policy says so of one that failed. It
 // does so once, and never of a spec that was put back itself: what then fails halts.
 func (e *engine[T, W]) undo(ctx context.Context, r *report[T, W]) {
-	by := e.ruling(r.obj).rollback
-	if !r.decision.Failed || leaving(r.obj) || len(by) == 0 {
+	if !r.decision.Failed || leaving(r.obj) {
+		return
+	}
+	by := e.rollsBack(r.obj)
+	if len(by) == 0 {
 		return
 	}
 	w, err := e.wayBack(ctx, r)
