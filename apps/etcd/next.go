@@ -222,7 +222,8 @@ func outdatedMember(want goal, seen World, is func(Member) bool) lifecycle.Decis
 		return lifecycle.Proceed(moveLeader(m, heir, reason, "%s leads and is to be restarted; %s takes over.", m.Name, heir.Name))
 	}
 	if Volatile(want.EtcdCluster) {
-		return lifecycle.Proceed(remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name))
+		return lifecycle.Proceed(forGood(want, seen, m, to, remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name)))
 	}
-	return lifecycle.Proceed(restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to))
+	s := restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to)
+	return lifecycle.Proceed(forGood(want, seen, m, to, s))
 }

@@ -59,6 +59,6 @@ func root(s *session) *cobra.Command {
 		SilenceErrors: true,
 	}
 	s.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s), statusCommand(s), pauseCommand(s), resumeCommand(s))
+	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s), statusCommand(s), pauseCommand(s), resumeCommand(s), rollbackCommand(s))
 	return cmd
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	wholejson "k8s.io/apimachinery/pkg/util/json" // whole numbers stay whole
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/kube/revision"
@@ -146,8 +147,8 @@ func (e *engine[T, W]) respecified(obj T, to revision.Revision) (T, error) {
 	if err != nil {
 		return want, err
 	}
-	var spec any
-	if err := json.Unmarshal(to.Spec, &spec); err != nil {
+	var spec map[string]any
+	if err := wholejson.Unmarshal(to.Spec, &spec); err != nil {
 		return want, fmt.Errorf("revision %d cannot be read: %w", to.Number, err)
 	}
 	all["spec"] = spec

@@ -170,6 +170,33 @@ func TestAFailedChangeHalts(t *testing.T) {
 	})
 }
 
+// A user returns by hand, with a plan first.
+func TestPluginRollsBack(t *testing.T) {
+	a := previews(t, 3)
+	for _, size := range []int{2, 1} {
+		resizeBy(t, a.namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = size })
+		ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	}
+	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "rollback", "ring/r", "--list"))
+	expect(t, a.namespace, 1, []string{"is not kept: there are 1 to 3"}, "rollback", "ring/r", "--to-revision", "9")
+	expect(t, a.namespace, 1, []string{"has the spec of revision 3 already"}, "rollback", "ring/r", "--to-revision", "3")
+	expect(t, a.namespace, 0, []string{"2 steps", "Promote"}, "rollback", "ring/r", "--dry-run")
+	if r, err := get(t, &ring.Ring{}, a.namespace, "r"); err != nil || r.Spec.Size != 1 {
+		t.Errorf("a dry run has changed something: %+v, %v", r.Spec, err)
+	}
+	t.Log(expect(t, a.namespace, 0, []string{"Promote", "has the spec of revision 2 again"}, "rollback", "ring/r"))
+	r := ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if r.Spec.Size != 2 || len(r.Status.Members) != 2 {
+		t.Errorf("the spec is %+v, members %v", r.Spec, r.Status.Members)
+	}
+	expect(t, a.namespace, 0, []string{"revision 1 again"}, "rollback", "ring/r", "--to-revision", "1")
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Mood = "broken" })
+	ringReaches(t, a.namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	expect(t, a.namespace, 0, []string{"nothing to do", "again"}, "rollback", "ring/r")
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+}
+
 // playFailure plays a Deployment whose new pods cannot have their image.
 func playFailure(t *testing.T, namespace, name, image string) {
 	t.Helper()
