@@ -65,7 +65,7 @@ func (p *past) run(ctx context.Context, args []string) error {
 	if known := []string{"", string(history.Succeeded), string(history.Failed), string(history.Refused)}; !slices.Contains(known, p.result) {
 		return fmt.Errorf("--result %s is not known: use%s", p.result, strings.Join(known, " "))
 	}
-	t, err := p.find(args)
+	t, err := p.subject(args)
 	if err != nil {
 		return err
 	}

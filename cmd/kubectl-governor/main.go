@@ -31,7 +31,11 @@ func main() {
 	defer stop()
 	rest.SetDefaultWarningHandler(rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true}))
 	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	err := root(&session{flags: flags(), IOStreams: streams, now: time.Now}).ExecuteContext(ctx)
+	s := &session{
+		flags: flags(), IOStreams: streams, now: time.Now,
+		screen: screenOf(os.Stdout), asks: screenOf(os.Stdin) != nil,
+	}
+	err := root(s).ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, errChanges):
 		os.Exit(changes)
@@ -59,6 +63,9 @@ func root(s *session) *cobra.Command {
 		SilenceErrors: true,
 	}
 	s.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s), statusCommand(s), pauseCommand(s), resumeCommand(s))
+	s.completeFlags(cmd)
+	cmd.AddCommand(statusCommand(s), membersCommand(s), eventsCommand(s))
+	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s))
+	cmd.AddCommand(approveCommand(s), revokeCommand(s), pauseCommand(s), resumeCommand(s))
 	return cmd
 }
