@@ -57,6 +57,8 @@ changed or taken out afterwards shows, and the command then ends with an error.`
 	f.StringVar(&p.step, "step", "", "only this step, such as AddLearner")
 	f.StringVar(&p.result, "result", "", "only Succeeded, Failed or Refused")
 	f.DurationVar(&p.since, "since", 0, "only what is younger, such as 1h")
+	results := []string{string(history.Succeeded), string(history.Failed), string(history.Refused)}
+	_ = cmd.RegisterFlagCompletionFunc("result", cobra.FixedCompletions(results, cobra.ShellCompDirectiveNoFileComp))
 	p.add(cmd)
 	return cmd
 }
