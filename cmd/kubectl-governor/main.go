@@ -23,6 +23,9 @@ const (
 	changes = 2 // a plan that has changes
 )
 
+// version is set by the build of a release.
+var version = "devel"
+
 // errChanges is the end of a plan with changes, and no error to tell.
 var errChanges = errors.New("there are changes")
 
@@ -59,6 +62,7 @@ func root(s *session) *cobra.Command {
 		Annotations: map[string]string{
 			cobra.CommandDisplayNameAnnotation: "kubectl governor",
 		},
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
