@@ -205,14 +205,10 @@ func (c *cluster) watchHistory(t *testing.T) func() history.Book {
 	}
 }
 
-// TestEtcdTrustsAnewAsForetold: certificates of another authority are given while the cluster is paused, and what is
-// foretold then is done when it is resumed.
+// TestEtcdTrustsAnewAsForetold: an authority is lost while the cluster is paused, and what is foretold then is done when
+// it is resumed.
 func TestEtcdTrustsAnewAsForetold(t *testing.T) {
-	c := newCluster(t)
-	secrets := []string{"own-peer", "own-server", "own-client"}
-	c.modern(t, newAuthority(t), secrets...)
-	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { c.own(spec); spec.Size = 3 })
-	c.settled(t)
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	pause := func(on bool) func(*etcdv1.EtcdClusterSpec) {
 		return func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = on }
 	}
@@ -222,7 +218,7 @@ func TestEtcdTrustsAnewAsForetold(t *testing.T) {
 			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.Paused)
 		})
 	})
-	c.modern(t, newAuthority(t), secrets...)
+	must(t, "-n", c.key.Namespace, "delete", "secret", "etcd-peer-ca")
 	c.doesAsForetold(t, "another authority", pause(false))
 }
 
