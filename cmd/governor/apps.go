@@ -16,6 +16,7 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/apps/etcd"
 	etcddriver "github.com/governor-dev/governor/apps/etcd/driver"
+	"github.com/governor-dev/governor/apps/etcd/legacy"
 	"github.com/governor-dev/governor/apps/memcached"
 	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/lifecycle/engine"
@@ -77,6 +78,7 @@ func registerEtcd(op *engine.Operator) error {
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},
 		Watches: []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
+		Formers: []engine.Former{engine.Formerly(v1beta2.GroupVersion.WithKind("EtcdCluster"), legacy.ToV1)},
 	})
 }
 

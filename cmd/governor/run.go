@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -49,11 +50,12 @@ func run() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
 			preferMemory()
-			mgr, err := o.manager(cmd.Context())
-			if err != nil {
-				return err
+			for {
+				if err := o.live(cmd.Context()); !errors.Is(err, errOutage) {
+					return err
+				}
+				ctrl.Log.Info("beginning anew: the API server was away")
 			}
-			return mgr.Start(cmd.Context())
 		},
 	}
 	o.flags(cmd)
@@ -87,8 +89,34 @@ func (o *options) level() zapcore.Level {
 	return zapcore.InfoLevel
 }
 
+// live runs the operator until the context ends, or an outage of the API server does.
+func (o *options) live(ctx context.Context) error {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
+	}
+	if err := awaitAPI(ctx, cfg); err != nil {
+		return err
+	}
+	away := newOutage()
+	mgr, err := o.manager(away.listen(unthrottled(cfg)))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { stop(away.over(ctx, cfg)) }()
+	if err := mgr.Start(ctx); err != nil {
+		return err
+	}
+	if errors.Is(context.Cause(ctx), errOutage) {
+		return errOutage
+	}
+	return nil
+}
+
 // manager returns the operator with all its applications, not yet started.
-func (o *options) manager(ctx context.Context) (manager.Manager, error) {
+func (o *options) manager(cfg *rest.Config) (manager.Manager, error) {
 	if o.leaseSeconds < 3 {
 		return nil, fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
 	}
@@ -99,14 +127,7 @@ func (o *options) manager(ctx context.Context) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := ctrl.GetConfig()
-	if err != nil {
-		return nil, fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
-	}
-	if err := awaitAPI(ctx, cfg); err != nil {
-		return nil, err
-	}
-	mgr, err := ctrl.NewManager(unthrottled(cfg), o.managerOptions(scheme))
+	mgr, err := ctrl.NewManager(cfg, o.managerOptions(scheme))
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the operator: %w", err)
 	}

@@ -66,7 +66,7 @@ A way back that cannot be undone, or that does not lead to the end, needs --yes.
 }
 
 func (u *undo) run(ctx context.Context, args []string) error {
-	t, err := u.find(args)
+	t, err := u.subject(args)
 	if err != nil {
 		return err
 	}
@@ -136,14 +136,15 @@ func objection(r preview.Report) error {
 // revisions are those of the object, the oldest first.
 func (t *target) revisions(ctx context.Context) ([]revision.Revision, error) {
 	selector := labels.SelectorFromSet(revision.Selector(t.GetKind(), t.GetName())).String()
-	items, err := t.related(ctx, appsv1.SchemeGroupVersion.WithResource("controllerrevisions"), selector)
+	list, err := t.all.Resource(appsv1.SchemeGroupVersion.WithResource("controllerrevisions")).Namespace(t.GetNamespace()).
+		List(ctx, metav1.ListOptions{LabelSelector: selector})
 	if err != nil {
 		return nil, fmt.Errorf("the revisions are ControllerRevisions, which cannot be read: %w", err)
 	}
 	all := []revision.Revision{}
-	for i := range items {
+	for i := range list.Items {
 		var c appsv1.ControllerRevision
-		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(items[i].Object, &c); err != nil {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &c); err != nil {
 			return nil, err
 		}
 		if r, err := revision.Of(&c); err == nil && metav1.IsControlledBy(&c, t) {

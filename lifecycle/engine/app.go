@@ -113,6 +113,9 @@ type App[T lifecycle.Custom, W any] struct {
 	// a Pod the cache keeps the node and the names and images of the containers.
 	Watches []client.Object
 
+	// Formers are earlier versions of the kind in which users may ask for a preview.
+	Formers []Former
+
 	// Farewell says that deletion needs steps: the object gets a finalizer, and
 	// Next is asked with a deletion timestamp until it is settled. Without it,
 	// owner references let Kubernetes clear up.

@@ -100,18 +100,37 @@ func (d *diary) save(ctx context.Context, cm *corev1.ConfigMap) error {
 	return nil
 }
 
+// objections are the gates that refuse, and all that they say.
+func objections(refusals []lifecycle.Refusal) (gates, said string) {
+	var names, sentences []string
+	for _, r := range refusals {
+		name := called(r)
+		names, sentences = append(names, name), append(sentences, name+": "+r.Message)
+	}
+	return strings.Join(names, ", "), strings.Join(sentences, "; ")
+}
+
+// called is the gate's name, after that of the policy that it is of.
+func called(r lifecycle.Refusal) string {
+	if r.Policy != "" {
+		return r.Policy + "/" + r.Gate
+	}
+	return r.Gate
+}
+
 // entry is what the turn did or refused, or nil.
 func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
 	entry := &history.Entry{At: r.began, Generation: r.obj.GetGeneration(), By: r.author}
 	switch {
 	case r.taken != nil:
 		entry.At, entry.Step, entry.Duration, entry.Result = r.taken.began, r.taken.step, r.taken.took, history.Succeeded
+		entry.Approval, entry.Bypass = r.approval, r.bypass
 		if r.taken.err != nil {
 			entry.Result, entry.Message = history.Failed, r.taken.err.Error()
 		}
 	case len(r.refusals) > 0:
 		entry.Step, entry.Result = r.decision.Step, history.Refused
-		entry.Message = r.refusals[0].Gate + ": " + r.refusals[0].Message
+		entry.HeldBy, entry.Message = objections(r.refusals)
 	default:
 		return nil
 	}
@@ -138,8 +157,8 @@ func (e *engine[T, W]) answers(r *report[T, W], step lifecycle.Step) []history.A
 		all = append(all, history.Answer{Gate: name, Objection: objection(r.refusals, name)})
 	}
 	for _, refusal := range r.refusals {
-		if !slices.Contains(names, refusal.Gate) {
-			all = append(all, history.Answer{Gate: refusal.Gate, Objection: refusal.Message})
+		if !slices.Contains(names, called(refusal)) {
+			all = append(all, history.Answer{Gate: called(refusal), Objection: refusal.Message})
 		}
 	}
 	return all
@@ -147,7 +166,7 @@ func (e *engine[T, W]) answers(r *report[T, W], step lifecycle.Step) []history.A
 
 func objection(refusals []lifecycle.Refusal, gate string) string {
 	for _, r := range refusals {
-		if r.Gate == gate {
+		if called(r) == gate {
 			return r.Message
 		}
 	}

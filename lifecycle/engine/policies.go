@@ -8,6 +8,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -71,6 +72,11 @@ func (e *engine[T, W]) peers(ctx context.Context) ([]policy.Peer, error) {
 		return nil
 	})
 	return all, err
+}
+
+// called implements fleet.
+func (e *engine[T, W]) called(o policy.Object) string {
+	return e.holder(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 }
 
 func (e *engine[T, W]) blankList() (client.ObjectList, error) {

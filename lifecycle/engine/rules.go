@@ -29,6 +29,12 @@ type rules struct {
 	mu     sync.Mutex
 	byName map[string]*policy.Policy
 	fleets map[schema.GroupKind]fleet
+	// holding are the policies that hold a step of an object, by who it is.
+	holding map[string][]string
+	// waves wake the objects that wait for a wave before theirs.
+	waves map[string]func()
+	// stirred has an entry when any of this has changed.
+	stirred chan struct{}
 }
 
 // fleet are all objects of one application.
@@ -37,12 +43,14 @@ type fleet interface {
 	peers(ctx context.Context) ([]policy.Peer, error)
 	// wake lets one of them take another turn now.
 	wake(key types.NamespacedName)
+	// called is how one of them is called in the whole operator.
+	called(o policy.Object) string
 }
 
 // watchRules adds to the manager what knows the policies and approvals, if its scheme
 // knows their kinds.
 func watchRules(mgr manager.Manager, kinds *kinds, o Options) (*rules, error) {
-	r := &rules{}
+	r := &rules{stirred: make(chan struct{}, 1)}
 	if !mgr.GetScheme().Recognizes(v1alpha1.GroupVersion.WithKind("OperationPolicy")) {
 		return r, nil
 	}
@@ -62,7 +70,10 @@ func watchRules(mgr manager.Manager, kinds *kinds, o Options) (*rules, error) {
 	if err := mgr.Add(r.policies); err != nil {
 		return nil, err
 	}
-	return r, mgr.Add(r.approvals)
+	if err := mgr.Add(r.approvals); err != nil {
+		return nil, err
+	}
+	return r, mgr.Add(&clerk{mgr: mgr, rules: r, now: o.Now})
 }
 
 // await returns when it is known what is forbidden.
@@ -110,6 +121,7 @@ func (r *rules) learn(name string, now client.Object) (was, is *policy.Policy) {
 	}
 	all := policy.Set(slices.SortedFunc(maps.Values(r.byName), func(a, b *policy.Policy) int { return cmp.Compare(a.Name, b.Name) }))
 	r.all.Store(&all)
+	r.stir()
 	return was, is
 }
 
@@ -128,6 +140,19 @@ func (r *rules) wakeAll(meant func(policy.Object) bool) {
 	}
 }
 
+// peers are all objects that the operator runs.
+func (r *rules) peers(ctx context.Context) ([]policy.Peer, error) {
+	var all []policy.Peer
+	for _, f := range r.running() {
+		some, err := f.peers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
 func (r *rules) running() map[schema.GroupKind]fleet {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -142,6 +167,7 @@ func (r *rules) join(kind schema.GroupKind, f fleet) (leave func()) {
 		r.fleets = map[schema.GroupKind]fleet{}
 	}
 	r.fleets[kind] = f
+	r.stir()
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()

@@ -110,6 +110,7 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	running.WithLabelValues(s.app.Name).Set(1)
 	defer forgetApp(s.app.Name)
 	defer s.operator.budget.releaseApp(s.app.Name)
+	defer s.operator.rules.dropApp(s.app.Name)
 	return c.Start(ctx)
 }
 

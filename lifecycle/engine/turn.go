@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -19,6 +20,7 @@ import (
 	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
 )
 
 // lagging is when to look again whether the cache has caught up, in case that the
@@ -88,6 +90,9 @@ type report[T lifecycle.Custom, W any] struct {
 	decision lifecycle.Decision
 	taken    *taken
 	refusals []lifecycle.Refusal
+	approval *history.Approval // what let the step pass, if it needed one
+	bypass   *history.Bypass   // what let it pass policies that hold it
+	expires  time.Time         // when an approval of the object ends; zero if none does
 	began    time.Time
 	decided  bool // the decision is about the object's present generation
 	paused   bool
@@ -114,6 +119,9 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 	}
 	obj := e.app.blank()
 	if err := e.client.Get(ctx, key, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			e.revoke(ctx, key)
+		}
 		e.forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -225,22 +233,6 @@ func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }
 
-// judge asks the gates, and the fleet's budget, about the step.
-func (e *engine[T, W]) judge(_ context.Context, r *report[T, W]) {
-	if r.decision.Outcome != lifecycle.Proceeding {
-		return
-	}
-	step := r.decision.Step
-	during, _ := e.app.Planner.Effect(r.seen, step)
-	r.refusals = lifecycle.Judge(e.app.Gates, r.seen, during, step)
-	if len(r.refusals) == 0 && asksBudget(step) {
-		r.refusals = e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) })
-	}
-	if len(r.refusals) > 0 {
-		r.decision = lifecycle.Held(step, r.refusals[0])
-	}
-}
-
 func (e *engine[T, W]) act(ctx context.Context, r *report[T, W]) {
 	if r.decision.Outcome != lifecycle.Proceeding {
 		return
@@ -284,6 +276,7 @@ func (e *engine[T, W]) holder(key types.NamespacedName) string {
 // release gives back what a leaving object held.
 func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.budget.release(e.holder(key))
+	e.operator.rules.drop(e.holder(key))
 	e.progress.forget(key)
 	e.waits.forget(key)
 }

@@ -63,16 +63,16 @@ func WorthOf(a *v1alpha1.Approval, ahead Ahead, now time.Time) Worth {
 			"It was given for generation %d of the object, whose specification was changed since: it is at generation %d. Approve anew.", about.Generation, ahead.Generation)}
 	}
 	left := wishes(ahead.Steps)
-	whole, wished := ends(a.Spec.Steps, ahead.Steps), ends(a.Spec.Steps, left)
+	covered, _ := covers(a.Spec.Steps, ahead.Steps)
 	switch {
-	case spent(a), len(left) == 0 && !whole && ahead.Unknown == "":
+	case spent(a), len(left) == 0 && !covered && ahead.Unknown == "":
 		return Worth{false, Done, "All steps have been taken."}
 	case ahead.Unknown != "":
 		return Worth{false, Unknown, "What is left to do is not known: " + ahead.Unknown}
 	case !a.Spec.Expires.After(now):
 		return Worth{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.Expires.Time, nil))}
-	case !whole && !wished:
-		return Worth{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(left), approvedNames(a.Spec.Steps))}
+	case !covered:
+		return Worth{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
 	}
 	return Worth{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.Expires.Time, nil))}
 }
@@ -89,20 +89,29 @@ func wishes(steps []lifecycle.Step) []lifecycle.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s lifecycle.Step) bool { return s.Intent == lifecycle.Repair })
 }
 
-// ends reports whether what is left, which is something, is how the approved steps end.
-func ends(approved []v1alpha1.ApprovedStep, left []lifecycle.Step) bool {
-	skip := len(approved) - len(left)
-	if skip < 0 || len(left) == 0 {
-		return false
-	}
-	for i, step := range left {
-		a := approved[skip+i]
-		same := step.Same(lifecycle.Step{Name: a.Name, Target: a.Target, Args: a.Args})
-		if !same || lifecycle.Class(a.Class).Disturbs() != step.Class.Disturbs() || step.Class.Disturbs() && a.Class != string(step.Class) {
-			return false
+// covers reports whether what is left is how the approved steps end. Repairs may be
+// left that nobody approved; whole says that there are none.
+func covers(approved []v1alpha1.ApprovedStep, left []lifecycle.Step) (some, whole bool) {
+	end := len(approved)
+	whole = true
+	for _, step := range slices.Backward(left) {
+		switch {
+		case end > 0 && same(approved[end-1], step):
+			end--
+		case step.Intent == lifecycle.Repair:
+			whole = false
+		default:
+			return false, false
 		}
 	}
-	return true
+	some = end < len(approved)
+	return some, some && whole
+}
+
+func same(a v1alpha1.ApprovedStep, step lifecycle.Step) bool {
+	class := lifecycle.Class(a.Class)
+	return step.Same(lifecycle.Step{Name: a.Name, Target: a.Target, Args: a.Args}) &&
+		(class == step.Class || !class.Disturbs() && !step.Class.Disturbs())
 }
 
 // some is how many steps a sentence names.
@@ -131,6 +140,11 @@ func few(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:some], ", "), len(all)-some)
 }
 
+func wholly(a *v1alpha1.Approval, ahead Ahead) bool {
+	_, whole := covers(a.Spec.Steps, ahead.Steps)
+	return whole
+}
+
 // PermitOf says what the approvals of an object say of its next step. The one that
 // stays valid longest counts. A repair that needs an approval has to be a part of what
 // was approved.
@@ -140,7 +154,7 @@ func PermitOf(approvals []*v1alpha1.Approval, ahead Ahead, step lifecycle.Step, 
 	for _, a := range approvals {
 		w := WorthOf(a, ahead, now)
 		switch {
-		case w.Valid && step.Intent == lifecycle.Repair && !ends(a.Spec.Steps, ahead.Steps):
+		case w.Valid && step.Intent == lifecycle.Repair && !wholly(a, ahead):
 			p.Because = fmt.Sprintf("the approval %q does not have this repair", a.Name)
 		case w.Valid && (best == nil || a.Spec.Expires.After(best.Spec.Expires.Time)):
 			best = a

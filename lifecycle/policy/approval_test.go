@@ -77,6 +77,29 @@ func TestWorthOf(t *testing.T) {
 	}
 }
 
+// A plan may have steps that finish what others have begun, which are repairs.
+func TestRepairsThatAreApproved(t *testing.T) {
+	dismiss := lifecycle.Step{Name: "Dismiss", Target: "a-1", Class: lifecycle.Destructive, Intent: lifecycle.Repair}
+	a := approvalOf([]lifecycle.Step{plan()[1], dismiss, plan()[2]})
+	cases := map[string]struct {
+		reason string
+		left   []lifecycle.Step
+		want   string
+	}{
+		"Whole":   {"as it was approved", []lifecycle.Step{plan()[1], dismiss, plan()[2]}, policy.Approved},
+		"Begun":   {"with what finishes it", []lifecycle.Step{dismiss, plan()[2]}, policy.Approved},
+		"Mended":  {"and a repair besides", []lifecycle.Step{mend, plan()[1], dismiss, mend, plan()[2]}, policy.Approved},
+		"Without": {"without what finishes it, it is another plan", []lifecycle.Step{plan()[1], plan()[2]}, policy.PlanChanged},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := policy.WorthOf(a, aheadOf(c.left...), tuesday); got.Reason != c.want {
+				t.Errorf("%s: got %+v, want %s", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
 // An approval whose steps were all taken does not let the same steps pass again.
 func TestAnApprovalIsSpent(t *testing.T) {
 	a := approvalOf(plan())

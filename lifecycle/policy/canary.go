@@ -2,6 +2,7 @@ package policy
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -19,6 +20,12 @@ type Peer struct {
 	Since time.Time
 	// Stalled is why nothing improves there before somebody acts; empty if it does.
 	Stalled string
+}
+
+// Equal reports whether waves ask the same of both.
+func (p Peer) Equal(other Peer) bool {
+	return p.Settled == other.Settled && p.Since.Equal(other.Since) && p.Stalled == other.Stalled &&
+		maps.Equal(p.Labels, other.Labels)
 }
 
 // wave is the wave of the object, counted from 0; the last is that of all others.

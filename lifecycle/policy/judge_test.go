@@ -274,3 +274,87 @@ func TestWaves(t *testing.T) {
 		t.Errorf("what is not known holds: %+v", v.Refusals)
 	}
 }
+
+func TestShares(t *testing.T) {
+	per := func(per, label string) func(*v1alpha1.OperationPolicySpec) {
+		return func(s *v1alpha1.OperationPolicySpec) {
+			s.Budget = &v1alpha1.Budget{Disturbed: 2, Per: per, Label: label}
+		}
+	}
+	set := policy.NewSet([]v1alpha1.OperationPolicy{
+		made("a", per("", "")), made("b", per("Namespace", "")), made("c", per("Label", "env")), made("d", nights),
+	})
+	want := []policy.Share{
+		{Policy: "a", Pool: "a", Limit: 2, Among: "that it selects"},
+		{Policy: "b", Pool: "b/namespace/team", Limit: 2, Among: "of the namespace team"},
+		{Policy: "c", Pool: "c/label/prod", Limit: 2, Among: `with env="prod"`},
+	}
+	if diff := cmp.Diff(want, set.Shares(orders)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestContradictions(t *testing.T) {
+	windows := func(all ...v1alpha1.Window) func(*v1alpha1.OperationPolicySpec) {
+		return func(s *v1alpha1.OperationPolicySpec) { s.Windows = all }
+	}
+	hours := func(schedule string, h int) v1alpha1.Window {
+		return v1alpha1.Window{Schedule: schedule, Duration: metav1.Duration{Duration: time.Duration(h) * time.Hour}}
+	}
+	cases := map[string]struct {
+		reason string
+		a, b   func(*v1alpha1.OperationPolicySpec)
+		want   string
+	}{
+		"Same":     {"who says the same does not disagree", nights, nights, ""},
+		"Silent":   {"who says nothing does not disagree", func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Report" }, nights, ""},
+		"Drift":    {"both are told which wins", func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Repair" }, func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Report" }, `spec.drift is Repair here and Report in the policy "b": Report wins.`},
+		"Failure":  {"and of what fails", func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = "Rollback" }, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = "Halt" }, `spec.onFailure is Rollback here and Halt in the policy "b": Halt wins.`},
+		"Disjoint": {"windows that never meet", windows(hours("0 2 * * 6", 3)), windows(hours("0 5 * * 6", 3)), "never open at the same time"},
+		"Touching": {"a minute is enough", windows(hours("0 2 * * 6", 3)), windows(hours("59 4 * * 6", 3)), ""},
+		"Rarely":   {"some day they meet", windows(hours("0 2 1 * *", 1)), windows(hours("0 2 * * 1", 1)), ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			set := policy.NewSet([]v1alpha1.OperationPolicy{made("a", c.a), made("b", c.b)})
+			got := strings.Join(set[0].Against(set[1]), " ")
+			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestWhatAPolicySaysOfItself(t *testing.T) {
+	never := func(s *v1alpha1.OperationPolicySpec) {
+		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
+	}
+	typo := func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Rings"} }
+	cases := map[string]struct {
+		reason   string
+		rule     func(*v1alpha1.OperationPolicySpec)
+		standing policy.Standing
+		want     []string
+	}{
+		"Followed": {"all is well", nights, policy.Standing{Selected: 1}, []string{"Ready True Followed: It is followed."}},
+		"Nothing":  {"nobody is meant", nights, policy.Standing{}, []string{"Ready True SelectsNothing: No object has", "SelectsNothing True SelectsNothing: No object has"}},
+		"Typo":     {"a kind that is not run", typo, policy.Standing{Runs: []string{"Ring"}}, []string{"Ready True SelectsNothing: The operator runs no Rings (spec.selector.kinds); it runs Ring.", "SelectsNothing True"}},
+		"Against":  {"another one disagrees", nights, policy.Standing{Selected: 1, Against: []string{"No."}}, []string{"Ready True Contradicts: No.", "Contradicts True Contradicts: No."}},
+		"Invalid":  {"what cannot be followed comes first", never, policy.Standing{}, []string{`Ready False Invalid: It cannot be followed as it is written: spec.windows[0].schedule "0 0 30 2 *" never comes`, "SelectsNothing True"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := made("p", c.rule)
+			got := policy.New(&p).Conditions(c.standing)
+			if len(got) != len(c.want) {
+				t.Fatalf("%s: got %+v", c.reason, got)
+			}
+			for i, condition := range got {
+				said := condition.Type + " " + string(condition.Status) + " " + condition.Reason + ": " + condition.Message
+				if !strings.HasPrefix(said, c.want[i]) {
+					t.Errorf("%s: got %q, want %q", c.reason, said, c.want[i])
+				}
+			}
+		})
+	}
+}

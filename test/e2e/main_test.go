@@ -22,6 +22,7 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
 // patience is how long a test waits for what must come; much less is usual.
@@ -54,7 +55,9 @@ func run(m *testing.M) int {
 
 func prepare() error {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme, v1alpha1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return err
 		}
