@@ -104,8 +104,9 @@ type App[T lifecycle.Custom, W any] struct {
 	Owns []client.Object
 
 	// Watches are further kinds that belong to an object by label, such as Pods:
-	// they can be read from the cache and wake the object. Of the specification of
-	// a Pod the cache keeps the node and the names and images of the containers.
+	// they can be read from the cache, also by owner with apply.OwnerIndex, and wake
+	// the object. Of the specification of a Pod the cache keeps the node and the names
+	// and images of the containers.
 	Watches []client.Object
 
 	// Farewell says that deletion needs steps: the object gets a finalizer, and

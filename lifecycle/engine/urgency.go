@@ -23,11 +23,15 @@ const (
 	ordinary = 0
 )
 
-// belongings wakes the object that the label names; a loss wakes it first.
+// belongings wakes the object that the label names; a loss wakes it first. Of what
+// passes from one object to another both hear.
 func belongings() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { q.Add(instanceOf(e.Object)) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if before := instanceOf(e.ObjectOld); before != instanceOf(e.ObjectNew) {
+				hurry(q, before)
+			}
 			if lost(e.ObjectOld, e.ObjectNew) {
 				hurry(q, instanceOf(e.ObjectNew))
 				return
