@@ -30,13 +30,14 @@ func (Planner) Conditions(want *appv1.PodSet, seen World, d lifecycle.Decision) 
 // Status writes the counts and names.
 func (Planner) Status(want *appv1.PodSet, seen World) {
 	s := &want.Status
-	active := seen.Actives()
 	s.PodNames = nil
-	for _, p := range active {
-		s.PodNames = append(s.PodNames, p.Name)
+	for i := range seen.Pods {
+		if p := &seen.Pods[i]; p.Active() {
+			s.PodNames = append(s.PodNames, p.Name)
+		}
 	}
 	slices.Sort(s.PodNames)
-	s.Replicas, s.AvailableReplicas = int32(len(active)), int32(seen.available())
-	s.UpdatedReplicas = int32(len(active) - len(seen.Outdated(Fingerprint(want))))
+	s.Replicas, s.AvailableReplicas = int32(len(s.PodNames)), int32(seen.available())
+	s.UpdatedReplicas = s.Replicas - int32(seen.count(otherThan(Fingerprint(want))))
 	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
 }

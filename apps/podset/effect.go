@@ -14,7 +14,7 @@ func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	n := Count(step)
 	switch step.Name {
 	case LetGo:
-		after = without(seen, Pod.stray)
+		after = without(seen, (*Pod).stray)
 	case Adopt:
 		after = adopted(seen, step.Args[argTemplate])
 	case Shrink:
@@ -38,16 +38,16 @@ func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	return after, after
 }
 
-func among(pods []Pod) func(Pod) bool {
+func among(pods []Pod) func(*Pod) bool {
 	names := make(map[types.UID]bool, len(pods))
 	for _, p := range pods {
 		names[p.UID] = true
 	}
-	return func(p Pod) bool { return names[p.UID] }
+	return func(p *Pod) bool { return names[p.UID] }
 }
 
-func without(seen World, gone func(Pod) bool) World {
-	return World{Pods: seen.those(func(p Pod) bool { return !gone(p) })}
+func without(seen World, gone func(*Pod) bool) World {
+	return World{Pods: seen.those(func(p *Pod) bool { return !gone(p) })}
 }
 
 // each is the world with each pod as the change makes it.
@@ -69,7 +69,7 @@ func adopted(seen World, template string) World {
 
 func leaving(seen World, victims []Pod) World {
 	goes := among(victims)
-	return each(seen, func(p *Pod) { p.Leaving = p.Leaving || goes(*p) })
+	return each(seen, func(p *Pod) { p.Leaving = p.Leaving || goes(p) })
 }
 
 // born is the world with new pods, which have not started yet.
@@ -87,7 +87,7 @@ func born(seen World, births []Birth, step lifecycle.Step) World {
 
 // settled is the world when what starts is ready, and what leaves is gone.
 func settled(seen World) World {
-	return each(without(seen, func(p Pod) bool { return p.Leaving }), func(p *Pod) {
+	return each(without(seen, func(p *Pod) bool { return p.Leaving }), func(p *Pod) {
 		if p.Active() {
 			p.Phase, p.Ready, p.Trouble, p.Detail = Running, true, lifecycle.NoTrouble, ""
 		}
@@ -97,7 +97,7 @@ func settled(seen World) World {
 // rested is the world when the pauses are over.
 func rested(seen World) World {
 	return each(seen, func(p *Pod) {
-		if p.ours() && p.Phase == Ended {
+		if p.ended() {
 			p.Attempt = 0
 		}
 	})

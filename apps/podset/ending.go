@@ -17,7 +17,7 @@ const (
 )
 
 // again is when an ended pod is replaced. The first of a row is replaced at once.
-func (p Pod) again() time.Time {
+func (p *Pod) again() time.Time {
 	if p.Attempt == 0 || p.livedLong() {
 		return p.Gone
 	}
@@ -28,24 +28,25 @@ func (p Pod) again() time.Time {
 	return p.Gone.Add(pause)
 }
 
-func (p Pod) livedLong() bool { return p.Gone.Sub(p.Began) >= longLife }
+func (p *Pod) livedLong() bool { return p.Gone.Sub(p.Began) >= longLife }
 
 // next is the attempt that the pod's replacement is.
-func (p Pod) next() int {
+func (p *Pod) next() int {
 	if p.livedLong() {
 		return 1
 	}
 	return p.Attempt + 1
 }
 
-// resting are the ended pods that keep their place, as it is too early to replace them.
-func (w World) resting(now time.Time) []Pod {
-	return w.those(func(p Pod) bool { return p.ours() && p.Phase == Ended && now.Before(p.again()) })
+// resting tells the ended pods that keep their place, as it is too early to replace
+// them.
+func resting(now time.Time) func(*Pod) bool {
+	return func(p *Pod) bool { return p.ended() && now.Before(p.again()) }
 }
 
 // Departed are n ended pods, those that could be replaced earliest.
 func Departed(seen World, n int) []Pod {
-	ended := seen.ended()
+	ended := seen.those((*Pod).ended)
 	slices.SortFunc(ended, func(a, b Pod) int {
 		return cmp.Or(a.again().Compare(b.again()), cmp.Compare(a.Name, b.Name))
 	})

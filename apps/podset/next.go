@@ -46,25 +46,25 @@ func orphans(want *appv1.PodSet, seen World) lifecycle.Decision {
 }
 
 func tooManyPods(want *appv1.PodSet, seen World) lifecycle.Decision {
-	active := seen.Actives()
-	n := min(len(active)-int(want.Spec.Replicas), most)
+	active := seen.active()
+	n := min(active-int(want.Spec.Replicas), most)
 	if n <= 0 {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(because(step(Shrink, want, n), lifecycle.SpecChange, "TooManyPods",
-		"Deleting %s of %d, %d are wanted: %s.", counted(n), len(active), want.Spec.Replicas, listed(Victims(active, n))))
+		"Deleting %s of %d, %d are wanted: %s.", counted(n), active, want.Spec.Replicas, listed(Victims(seen.Actives(), n))))
 }
 
 // lacking is how many pods may be made now: the ended ones whose time has not come keep
 // their places.
 func lacking(want *appv1.PodSet, seen World, now time.Time) int {
-	return max(0, int(want.Spec.Replicas)-len(seen.Actives())-len(seen.resting(now)))
+	return max(0, int(want.Spec.Replicas)-seen.active()-seen.count(resting(now)))
 }
 
 func endedPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
-	ended := len(seen.ended())
-	if len(seen.Actives()) < int(want.Spec.Replicas) {
-		ended -= len(seen.resting(now)) // the others are kept until they are replaced, as a memory
+	ended := seen.count((*Pod).ended)
+	if seen.active() < int(want.Spec.Replicas) {
+		ended -= seen.count(resting(now)) // the others are kept until they are replaced, as a memory
 	}
 	ended = min(ended, most)
 	if ended == 0 {
@@ -89,18 +89,13 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 		cause = lifecycle.Fault // they have been there already
 	}
 	return lifecycle.Proceed(because(s, cause, "TooFewPods",
-		"Making %s, %d of %d are there.", counted(n), len(seen.Actives()), want.Spec.Replicas))
+		"Making %s, %d of %d are there.", counted(n), seen.active(), want.Spec.Replicas))
 }
 
 func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	old := seen.Outdated(Fingerprint(want))
 	available := seen.available()
-	idle := 0
-	for _, p := range old {
-		if !p.Ready {
-			idle++
-		}
-	}
+	idle := World{Pods: old}.count(func(p *Pod) bool { return !p.Ready })
 	n := min(len(old), idle+max(0, available-promise(want)), most)
 	if n == 0 {
 		return lifecycle.Decision{}
@@ -138,7 +133,7 @@ func hindered(seen World, now time.Time) lifecycle.Decision {
 const schedulingGrace = 30 * time.Second
 
 // patience is until when the pod's trouble may pass by itself.
-func (p Pod) patience() time.Time {
+func (p *Pod) patience() time.Time {
 	if p.Trouble == lifecycle.Unschedulable {
 		return p.Since.Add(schedulingGrace)
 	}
@@ -146,11 +141,11 @@ func (p Pod) patience() time.Time {
 }
 
 func endingPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
-	resting := seen.resting(now)
+	resting := seen.those(resting(now))
 	if len(resting) == 0 {
 		return lifecycle.Decision{}
 	}
-	soonest := Departed(World{Pods: resting}, 1)[0]
+	soonest := &Departed(World{Pods: resting}, 1)[0]
 	return lifecycle.WaitFor(because(step(pauseOver, want, len(resting)), lifecycle.Fault, "PodsEndEarly",
 		"%s ended soon after the start, and not for the first time: %s. They are replaced after a pause that grows; see their logs.",
 		counted(len(resting)), listed(resting)), soonest.Gone).Until(soonest.again())

@@ -67,45 +67,60 @@ type Pod struct {
 }
 
 // Active reports whether the pod counts: it is the set's, and there to stay.
-func (p Pod) Active() bool { return p.ours() && p.Phase != Ended }
+func (p *Pod) Active() bool { return p.ours() && p.Phase != Ended }
 
 // ours reports whether the pod is the set's and stays as far as is known.
-func (p Pod) ours() bool { return p.Owned && p.Matches && !p.Leaving }
+func (p *Pod) ours() bool { return p.Owned && p.Matches && !p.Leaving }
 
 // orphan reports whether the pod may be adopted.
-func (p Pod) orphan() bool { return !p.Owned && p.Matches && !p.Leaving && p.Phase != Ended }
+func (p *Pod) orphan() bool { return !p.Owned && p.Matches && !p.Leaving && p.Phase != Ended }
 
 // stray reports whether the pod is to be let go.
-func (p Pod) stray() bool { return p.Owned && !p.Matches && !p.Leaving }
+func (p *Pod) stray() bool { return p.Owned && !p.Matches && !p.Leaving }
 
 // Orphans are the pods that are to be adopted.
-func (w World) Orphans() []Pod { return w.those(Pod.orphan) }
+func (w World) Orphans() []Pod { return w.those((*Pod).orphan) }
 
 // Strays are the pods that are to be let go.
-func (w World) Strays() []Pod { return w.those(Pod.stray) }
+func (w World) Strays() []Pod { return w.those((*Pod).stray) }
 
 // Actives are the pods that count.
-func (w World) Actives() []Pod { return w.those(Pod.Active) }
-
-func (w World) ended() []Pod {
-	return w.those(func(p Pod) bool { return p.ours() && p.Phase == Ended })
-}
-
-func (w World) available() int {
-	return len(w.those(func(p Pod) bool { return p.Active() && p.Ready }))
-}
+func (w World) Actives() []Pod { return w.those((*Pod).Active) }
 
 // Outdated are the pods of another template than the present one. Of a pod that does
 // not know its template nothing is held against it.
-func (w World) Outdated(template string) []Pod {
-	return w.those(func(p Pod) bool { return p.Active() && p.Template != "" && p.Template != template })
+func (w World) Outdated(template string) []Pod { return w.those(otherThan(template)) }
+
+func otherThan(template string) func(*Pod) bool {
+	return func(p *Pod) bool { return p.Active() && p.Template != "" && p.Template != template }
 }
 
-func (w World) those(are func(Pod) bool) []Pod {
-	some := make([]Pod, 0, len(w.Pods))
-	for _, p := range w.Pods {
-		if are(p) {
-			some = append(some, p)
+func (p *Pod) available() bool { return p.Ready && p.Active() }
+func (p *Pod) ended() bool     { return p.Phase == Ended && p.ours() }
+
+func (w World) active() int    { return w.count((*Pod).Active) }
+func (w World) available() int { return w.count((*Pod).available) }
+
+// count does not copy: while hundreds of pods start, each of them makes a turn.
+func (w World) count(are func(*Pod) bool) int {
+	n := 0
+	for i := range w.Pods {
+		if are(&w.Pods[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+func (w World) those(are func(*Pod) bool) []Pod {
+	n := w.count(are)
+	if n == 0 {
+		return nil
+	}
+	some := make([]Pod, 0, n)
+	for i := range w.Pods {
+		if are(&w.Pods[i]) {
+			some = append(some, w.Pods[i])
 		}
 	}
 	return some
@@ -113,9 +128,9 @@ func (w World) those(are func(Pod) bool) []Pod {
 
 // inTrouble returns the first pod with the trouble.
 func (w World) inTrouble(t lifecycle.Trouble) (Pod, bool) {
-	for _, p := range w.Pods {
-		if p.Trouble == t && p.Active() {
-			return p, true
+	for i := range w.Pods {
+		if p := &w.Pods[i]; p.Trouble == t && p.Active() {
+			return *p, true
 		}
 	}
 	return Pod{}, false

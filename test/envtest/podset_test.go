@@ -120,6 +120,14 @@ func (s *sets) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) (
 	return p
 }
 
+// Tells implements contract.System.
+func (s *sets) Tells(t *testing.T) *appv1.PodSet {
+	t.Helper()
+	p, err := get(t, &appv1.PodSet{}, s.namespace, contract.Set)
+	must(t, err)
+	return p
+}
+
 // Until implements contract.System.
 func (s *sets) Until(t *testing.T, what string, holds func() error) {
 	t.Helper()

@@ -3,6 +3,7 @@
 package contract
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -23,6 +24,9 @@ type System interface {
 	// Settles waits until the object tells the outcome and reason, and returns it. It
 	// fails the test if that does not come.
 	Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *appv1.PodSet
+
+	// Tells is the object as it is now.
+	Tells(t *testing.T) *appv1.PodSet
 
 	// Until lets time pass until it holds. It fails the test if that does not come.
 	Until(t *testing.T, what string, holds func() error)
@@ -96,11 +100,15 @@ func owned(t *testing.T, s System) []string {
 	return names
 }
 
-func gets(t *testing.T, p *appv1.PodSet, want ...string) {
+// becomes waits until the set is whole with exactly these pods.
+func becomes(t *testing.T, s System, want ...string) {
 	t.Helper()
-	if !slices.Equal(p.Status.PodNames, want) {
-		t.Errorf("the pods are %v, want %v", p.Status.PodNames, want)
-	}
+	s.Until(t, fmt.Sprintf("the pods are %v", want), func() error {
+		if got := rests(t, s, int32(len(want))).Status.PodNames; !slices.Equal(got, want) {
+			return fmt.Errorf("they are %v", got)
+		}
+		return nil
+	})
 }
 
 func scales(t *testing.T, s System) {
@@ -109,16 +117,25 @@ func scales(t *testing.T, s System) {
 	}
 }
 
+// replacesLost pauses the set, so that the loss is seen before it is made good.
 func replacesLost(t *testing.T, s System) {
 	whole(t, s, 3)
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Paused = true })
 	s.Lose(t, Set+"-1")
-	gets(t, rests(t, s, 3), Set+"-0", Set+"-1", Set+"-2")
+	s.Until(t, "the loss is told", func() error {
+		if n := s.Tells(t).Status.Replicas; n != 2 {
+			return fmt.Errorf("%d pods are told", n)
+		}
+		return nil
+	})
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Paused = false })
+	becomes(t, s, Set+"-0", Set+"-1", Set+"-2")
 }
 
 func replacesEnded(t *testing.T, s System) {
 	whole(t, s, 2)
 	s.End(t, Set+"-0")
-	gets(t, rests(t, s, 2), Set+"-1", Set+"-2")
+	becomes(t, s, Set+"-1", Set+"-2")
 	if _, is := s.Owners(t)[Set+"-0"]; is {
 		t.Error("the pod that ended is still there")
 	}
@@ -126,7 +143,8 @@ func replacesEnded(t *testing.T, s System) {
 
 func adopts(t *testing.T, s System) {
 	s.Put(t, "found", true)
-	gets(t, whole(t, s, 2), "found", Set+"-0")
+	whole(t, s, 2)
+	becomes(t, s, "found", Set+"-0")
 }
 
 func adoptsTooMany(t *testing.T, s System) {
@@ -152,14 +170,14 @@ func free(t *testing.T, s System, name string) {
 func handsOver(t *testing.T, s System) {
 	whole(t, s, 2)
 	s.Hand(t, Set+"-0")
-	gets(t, rests(t, s, 2), Set+"-1", Set+"-2")
+	becomes(t, s, Set+"-1", Set+"-2")
 	free(t, s, Set+"-0")
 }
 
 func strips(t *testing.T, s System) {
 	whole(t, s, 2)
 	s.Strip(t, Set+"-1")
-	gets(t, rests(t, s, 2), Set+"-0", Set+"-2")
+	becomes(t, s, Set+"-0", Set+"-2")
 	free(t, s, Set+"-1")
 }
 
@@ -167,25 +185,31 @@ func stripsAdopted(t *testing.T, s System) {
 	s.Put(t, "found", true)
 	whole(t, s, 1)
 	s.Strip(t, "found")
-	gets(t, rests(t, s, 1), Set+"-0")
+	becomes(t, s, Set+"-0")
 	free(t, s, "found")
 }
 
 func strangers(t *testing.T, s System) {
 	s.Put(t, Set+"-0", false)
 	s.Put(t, Set+"-2", false)
-	gets(t, whole(t, s, 3), Set+"-1", Set+"-3", Set+"-4")
+	whole(t, s, 3)
+	becomes(t, s, Set+"-1", Set+"-3", Set+"-4")
 	free(t, s, Set+"-0")
 	free(t, s, Set+"-2")
 }
 
 func renews(t *testing.T, s System) {
 	whole(t, s, 4)
+	s.Put(t, "found", true)
+	whole(t, s, 5)
 	s.Apply(t, func(spec *appv1.PodSetSpec) {
 		spec.Template.Metadata.Annotations = map[string]string{"example.com/changed": "yes"}
 	})
-	p := rests(t, s, 4)
-	if p.Status.UpdatedReplicas != 4 {
-		t.Errorf("%d of 4 pods have the new template", p.Status.UpdatedReplicas)
-	}
+	s.Until(t, "the pods are others", func() error {
+		if _, is := s.Owners(t)["found"]; is {
+			return errors.New("the adopted one is still there")
+		}
+		return nil
+	})
+	rests(t, s, 5)
 }

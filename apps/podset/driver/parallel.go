@@ -7,7 +7,7 @@ import (
 
 // hands is how many requests are under way at a time: enough to keep an API server
 // busy, and few enough to leave it something for others.
-const hands = 32
+const hands = 256
 
 // inParallel does all n things, and returns the error of the first that failed.
 func inParallel(n int, do func(i int) error) error {

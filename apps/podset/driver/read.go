@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	"github.com/governor-dev/governor/apps/podset"
@@ -15,8 +14,8 @@ import (
 )
 
 // matches reports whether the pod bears the set's labels.
-func matches(obj *appv1.PodSet, p metav1.Object) bool {
-	return labels.SelectorFromSet(podset.Selector(obj.Name)).Matches(labels.Set(p.GetLabels()))
+func matches(obj *appv1.PodSet, p *corev1.Pod) bool {
+	return p.Labels[lifecycle.LabelApp] == podset.Name && p.Labels[lifecycle.LabelInstance] == obj.Name
 }
 
 // read is the pod as the rules see it.

@@ -91,6 +91,8 @@ func (s *system) End(_ *testing.T, name string)                { s.Model.End(nam
 func (s *system) Lose(_ *testing.T, name string)               { s.Model.Lose(name) }
 func (s *system) Owners(*testing.T) map[string]bool            { return s.Model.Owners() }
 
+func (s *system) Tells(*testing.T) *appv1.PodSet { return s.want }
+
 func (s *system) Until(t *testing.T, what string, holds func() error) {
 	t.Helper()
 	err := holds()
@@ -127,7 +129,7 @@ func (s *system) pass(t *testing.T) lifecycle.Decision {
 	}
 	seen := s.Observe(s.now)
 	d := p.Next(s.want, seen, s.now)
-	if d.Outcome == lifecycle.Proceeding {
+	if d.Outcome == lifecycle.Proceeding && !s.want.IsPaused() {
 		if err := s.Act(s.want, seen, d.Step, sim.Fair()); err != nil {
 			t.Fatal(err)
 		}
