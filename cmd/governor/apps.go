@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,9 +92,13 @@ func registerMemcached(op *engine.Operator) error {
 	})
 }
 
+// gather is for how long news of a set's pods are gathered: a set of hundreds would
+// otherwise take a turn, and tell another number, for each of them.
+const gather = 50 * time.Millisecond
+
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}},
+		Watches: []client.Object{&corev1.Pod{}}, Gather: gather,
 	})
 }

@@ -109,6 +109,11 @@ type App[T lifecycle.Custom, W any] struct {
 	// and images of the containers.
 	Watches []client.Object
 
+	// Gather is for how long news about what belongs to an object are gathered before
+	// its turn; zero means not at all. With hundreds of pods that start at the same
+	// time each would make a turn of its own. What the user declares is never delayed.
+	Gather time.Duration
+
 	// Farewell says that deletion needs steps: the object gets a finalizer, and
 	// Next is asked with a deletion timestamp until it is settled. Without it,
 	// owner references let Kubernetes clear up.

@@ -67,7 +67,7 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
 	}
 	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
-		sources = append(sources, source.Kind(store, obj, belongings()))
+		sources = append(sources, source.Kind(store, obj, belongings(s.app.Gather)))
 	}
 	for _, src := range sources {
 		if err := c.Watch(src); err != nil {
