@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -52,11 +53,15 @@ func runCommand(options Options) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
 			preferMemory()
-			mgr, err := o.manager(cmd.Context())
-			if err != nil {
-				return err
+			if o.leaseSeconds < 3 {
+				return fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
 			}
-			return mgr.Start(cmd.Context())
+			for {
+				if err := o.live(cmd.Context()); !errors.Is(err, errOutage) {
+					return err
+				}
+				ctrl.Log.Info("beginning anew: the API server was away")
+			}
 		},
 	}
 	o.define(cmd)
@@ -90,11 +95,34 @@ func (o *flags) level() zapcore.Level {
 	return zapcore.InfoLevel
 }
 
-// manager returns the operator with all its applications, not yet started.
-func (o *flags) manager(ctx context.Context) (manager.Manager, error) {
-	if o.leaseSeconds < 3 {
-		return nil, fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
+// live runs the operator until the context ends, or an outage of the API server does.
+func (o *flags) live(ctx context.Context) error {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
 	}
+	if err := awaitAPI(ctx, cfg); err != nil {
+		return err
+	}
+	away := newOutage()
+	mgr, err := o.manager(away.listen(o.unthrottled(cfg)))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { stop(away.over(ctx, cfg)) }()
+	if err := mgr.Start(ctx); err != nil {
+		return err
+	}
+	if errors.Is(context.Cause(ctx), errOutage) {
+		return errOutage
+	}
+	return nil
+}
+
+// manager returns the operator with all its applications, not yet started.
+func (o *flags) manager(cfg *rest.Config) (manager.Manager, error) {
 	if err := o.webhooks.locate(); err != nil {
 		return nil, err
 	}
@@ -102,14 +130,7 @@ func (o *flags) manager(ctx context.Context) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg, err := ctrl.GetConfig()
-	if err != nil {
-		return nil, fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
-	}
-	if err := awaitAPI(ctx, cfg); err != nil {
-		return nil, err
-	}
-	mgr, err := ctrl.NewManager(o.unthrottled(cfg), o.managerOptions(scheme))
+	mgr, err := ctrl.NewManager(cfg, o.managerOptions(scheme))
 	if err != nil {
 		return nil, fmt.Errorf("cannot prepare the operator: %w", err)
 	}

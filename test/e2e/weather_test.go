@@ -106,9 +106,8 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 	}
 	hurt(t, "apiserver", "start")
 	eventually(t, "the API server takes a wish", func(context.Context) error { return i.scaleTo(t, 3) })
-	// A process that is new has to watch the lease of the one before for 15 s before it may take it; the watches of one that
-	// lived through the outage look again after up to a minute (client-go's reflectors wait 30 s, and up to as long again).
-	within(t, 2*patience, "the operator passes it on", func(context.Context) error { return i.provided(t, 3) })
+	// A process that is new has to watch the lease of the one before for 15 s before it may take it.
+	within(t, patience/3, "the operator passes it on", func(context.Context) error { return i.provided(t, 3) })
 	i.Settles(t, lifecycle.Done, "AllAnswer")
 	same(t, c.get(t), c.settled(t))
 	kept(t, w)
