@@ -38,7 +38,7 @@ func Run[T lifecycle.Custom, W any](life Life[T, W], seed uint64) (out Outcome) 
 	want, model := life.Begin(chance)
 	w := &world[T, W]{
 		life: life, want: want, model: model, chance: chance,
-		faults: newWeather(chance), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
+		faults: newWeather(chance, life.Spared), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
 	}
 	w.storm()
 	w.settle()
