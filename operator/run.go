@@ -68,6 +68,21 @@ func runCommand(options Options) *cobra.Command {
 	return cmd
 }
 
+// Run runs the operator on the cluster of the configuration until the context ends: without leader election, webhooks
+// and ports of its own, for tests and for programs that have an operator inside. It watches the given namespaces, or all.
+func Run(ctx context.Context, cfg *rest.Config, options Options, namespaces ...string) error {
+	options, err := options.complete()
+	if err != nil {
+		return err
+	}
+	o := flags{Options: options, namespaces: namespaces, metricsAddr: "0", healthAddr: "0", leaseSeconds: 15}
+	mgr, err := o.manager(o.unthrottled(cfg))
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
 // preferMemory lets the collector run twice as often: an operator at rest costs memory, not processor time. GOGC wins.
 func preferMemory() {
 	if os.Getenv("GOGC") == "" {

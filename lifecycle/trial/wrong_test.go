@@ -164,7 +164,7 @@ func wrongs() map[string]struct {
 			wrong{next: always(lifecycle.Settled("Careless", "All is well."))}, trial.Unkept, "0 members and 1 are wanted", 1},
 		"Hasty": {"a second learner beside the first",
 			wrong{next: func(_ *ring.Ring, seen ring.World, _ time.Time) lifecycle.Decision {
-				if n := len(seen.Members); n > 0 && n < 3 && seen.Members[n-1].Listed {
+				if n := len(seen.Members); n > 0 && seen.Members[n-1].Listed && !seen.Members[n-1].Voter {
 					return lifecycle.Proceed(step("Add", fmt.Sprintf("m%06d", seen.Next)))
 				}
 				return lifecycle.Decision{}
