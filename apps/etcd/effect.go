@@ -15,8 +15,18 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	if s.Name == MoveLeader {
 		return leads(seen, ""), leads(seen, s.Target)
 	}
+	if s.Name == FormCluster {
+		return seen, bootstrapped(seen, s)
+	}
 	worst, best := effects(seen, s)
 	return seen.change(s.Target, worst), elected(seen.change(s.Target, best))
+}
+
+func bootstrapped(seen World, s lifecycle.Step) World {
+	for _, one := range Each(s) {
+		seen = seen.change(one.Target, func(m *Member) { started(m, one) })
+	}
+	return seen
 }
 
 // elected is the world after an election, if the voters that serve can hold one.

@@ -32,15 +32,16 @@ func forming(want goal, seen World, now time.Time) lifecycle.Decision {
 }
 
 func startInitial(want goal, seen World) lifecycle.Decision {
+	var missing []string
 	for _, name := range memory(want.EtcdCluster).InitialMembers {
-		m, _ := seen.named(name)
-		if m.Set.Exists {
-			continue
+		if m, _ := seen.named(name); !m.Set.Exists {
+			missing = append(missing, name)
 		}
-		m.Name = name
-		return lifecycle.Proceed(start(want, m, want.next, "Bootstrapping", "%s begins the cluster together with the others.", name))
 	}
-	return lifecycle.Decision{}
+	if len(missing) == 0 {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Proceed(formCluster(want, missing))
 }
 
 // failedChange gives a member whose pod cannot run, and was made from another spec,

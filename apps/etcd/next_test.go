@@ -54,9 +54,9 @@ func begins() map[string]page {
 	ended := scene{}.with("e-0", func(m *etcd.Member) { up(m); m.Pod.Ended, m.Pod.Ready = true, false })
 	return map[string]page{
 		"Nameless":    {"names and token are written down before anything is made", nameless, scene{}, "Retry ChoosingIdentity"},
-		"First":       {"the first member starts", wanted(3), scene{}, "Proceed StartMember e-0 (Bootstrapping)"},
-		"AllAtOnce":   {"the next starts without waiting for the first", wanted(3), alone, "Proceed StartMember e-1 (Bootstrapping)"},
-		"HalfStarted": {"a crash between volume and StatefulSet is finished", wanted(1), half, "Proceed StartMember e-0 (Bootstrapping)"},
+		"First":       {"the first members start, all at once", wanted(3), scene{}, "Proceed FormCluster e (Bootstrapping)"},
+		"OneStarted":  {"a crash between two of them is finished", wanted(3), alone, "Proceed FormCluster e (Bootstrapping)"},
+		"HalfStarted": {"a crash between volume and StatefulSet is finished", wanted(1), half, "Proceed FormCluster e (Bootstrapping)"},
 		"Forming":     {"a member that answers is no cluster (sim seed 58)", wanted(1), alone, "Wait Formed e (Forming)"},
 		"EndedEarly":  {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
 		"Typo":        {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},

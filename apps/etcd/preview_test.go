@@ -51,7 +51,7 @@ func TestPreview(t *testing.T) {
 	}{
 		"Nothing": {"a settled cluster has no plan", wanted(3), serving(3).World, "Settled AsDeclared"},
 		"Create": {"a new cluster starts all members at once", young, etcd.World{},
-			"StartMember -0\n(Formed)\nSettled AsDeclared"},
+			"FormCluster\n(Formed)\nSettled AsDeclared"},
 		"Grow": {"one learner after the other", resized(5), serving(3).World, strings.Join([]string{
 			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3",
 			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "Settled AsDeclared",

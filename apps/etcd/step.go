@@ -3,6 +3,7 @@ package etcd
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -11,6 +12,9 @@ import (
 // Steps. Each touches one of the two systems only, so a crash within a step leaves
 // nothing that its own rule does not finish.
 const (
+	// FormCluster starts the first members, all at once: none has data yet, and they need
+	// each other. Args: members, and those of StartMember.
+	FormCluster = "FormCluster"
 	// StartMember makes the member's volume, if it is not there, and then its
 	// StatefulSet. Args: version, revision, size of a volume that is made.
 	StartMember = "StartMember"
@@ -50,6 +54,7 @@ const (
 
 // Keys of Args. KeepVolume is the value of ArgVolume that spares the volume.
 const (
+	ArgMembers  = "members"
 	ArgVersion  = "version"
 	ArgRevision = "revision"
 	ArgID       = "id"
@@ -94,6 +99,27 @@ func start(want goal, m Member, v version, reason, format string, args ...any) l
 		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
 	}
 	return with(with(s, ArgVersion, v.String()), ArgRevision, want.revision)
+}
+
+// formCluster starts those of the first members that have not been started.
+func formCluster(want goal, names []string) lifecycle.Step {
+	s := start(want, Member{Name: want.Name}, want.next, "Bootstrapping", "%s begin the cluster together.", strings.Join(names, ", "))
+	s.Name = FormCluster
+	return with(s, ArgMembers, strings.Join(names, ","))
+}
+
+// Each returns the steps on single members that the step consists of.
+func Each(s lifecycle.Step) []lifecycle.Step {
+	if s.Name != FormCluster {
+		return []lifecycle.Step{s}
+	}
+	var each []lifecycle.Step
+	for name := range strings.SplitSeq(s.Args[ArgMembers], ",") {
+		one := s
+		one.Name, one.Target = StartMember, name
+		each = append(each, one)
+	}
+	return each
 }
 
 func remove(m Member, reason, format string, args ...any) lifecycle.Step {

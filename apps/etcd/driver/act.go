@@ -2,7 +2,9 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -28,8 +30,8 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return err
 	}
 	switch s.Name {
-	case etcd.StartMember:
-		return d.start(ctx, want, v, s)
+	case etcd.FormCluster, etcd.StartMember:
+		return d.startEach(ctx, want, v, etcd.Each(s))
 	case etcd.Restart:
 		return d.restart(ctx, want, v, s)
 	case etcd.Dismiss:
@@ -38,6 +40,16 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.grow(ctx, v.parts, s)
 	}
 	return d.reconfigure(ctx, v, s)
+}
+
+func (d *Driver) startEach(ctx context.Context, want *etcdv1.EtcdCluster, v view, steps []lifecycle.Step) error {
+	errs := make([]error, len(steps))
+	var all sync.WaitGroup
+	for i, s := range steps {
+		all.Go(func() { errs[i] = d.start(ctx, want, v, s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }
 
 // start makes the volume first: what is about to run on it is written on it before

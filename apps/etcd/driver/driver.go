@@ -41,8 +41,8 @@ func (d *Driver) Observe(ctx context.Context, want *etcdv1.EtcdCluster) (etcd.Wo
 type view struct {
 	world etcd.World
 	parts parts
-	// speaker is a member that has a quorum behind it, the leader if possible.
-	speaker answer
+	// speakers are the voters that have a quorum behind them, the leader first.
+	speakers []answer
 }
 
 func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, error) {
@@ -61,7 +61,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	said := d.ask(ctx, want, p, keys)
 	r := call(ctx, want, identity(want, said), said)
 	d.askStrangers(ctx, want, keys, r, said)
-	v := view{parts: p, speaker: r.speaker, world: etcd.World{
+	v := view{parts: p, speakers: speakers(r.cluster, said), world: etcd.World{
 		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Members: d.members(want, p, r, said),
 	}}

@@ -21,32 +21,47 @@ const changedWithin = 8 * time.Second
 
 // reconfigure changes etcd's member list, or its leader. What has been done already
 // is done.
+//
+// A member may take its peers for disconnected that are not: rafthttp calls a peer
+// inactive when one message fails, and active again only when a connection is made
+// anew. Such a member refuses every change, so others are asked then.
 func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) error {
-	if v.speaker.line == nil {
+	if !v.world.Listed || len(v.speakers) == 0 {
 		return &lifecycle.Postponed{Because: "no member has a quorum behind it"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, changedWithin)
 	defer cancel()
-	cluster := pb.NewClusterClient(v.speaker.line)
+	var err error
+	for _, speaker := range v.speakers {
+		if err = change(ctx, speaker, s); !errors.Is(rpctypes.Error(err), rpctypes.ErrUnhealthy) {
+			break
+		}
+	}
+	return postponed(err)
+}
+
+// change asks one member.
+func change(ctx context.Context, speaker answer, s lifecycle.Step) error {
+	cluster := pb.NewClusterClient(speaker.line)
+	if s.Name == etcd.AddLearner || s.Name == etcd.AddVoter {
+		_, err := cluster.MemberAdd(ctx, &pb.MemberAddRequest{
+			PeerURLs: []string{s.Args[etcd.ArgPeerURL]}, IsLearner: s.Name == etcd.AddLearner,
+		})
+		return except(err, rpctypes.ErrPeerURLExist)
+	}
 	id, err := strconv.ParseUint(s.Args[etcd.ArgID], 16, 64)
-	adds := s.Name == etcd.AddLearner || s.Name == etcd.AddVoter
-	if err != nil && !adds {
+	if err != nil {
 		return fmt.Errorf("%s: bad member ID: %w", s, err)
 	}
 	switch s.Name {
-	case etcd.AddLearner, etcd.AddVoter:
-		_, err = cluster.MemberAdd(ctx, &pb.MemberAddRequest{
-			PeerURLs: []string{s.Args[etcd.ArgPeerURL]}, IsLearner: s.Name == etcd.AddLearner,
-		})
-		return unless(err, rpctypes.ErrPeerURLExist)
 	case etcd.Promote:
 		_, err = cluster.MemberPromote(ctx, &pb.MemberPromoteRequest{ID: id})
-		return unless(err, rpctypes.ErrMemberNotLearner)
+		return except(err, rpctypes.ErrMemberNotLearner)
 	case etcd.RemoveMember:
 		_, err = cluster.MemberRemove(ctx, &pb.MemberRemoveRequest{ID: id})
-		return unless(err, rpctypes.ErrMemberNotFound)
+		return except(err, rpctypes.ErrMemberNotFound)
 	case etcd.MoveLeader:
-		return moveLeader(ctx, v.speaker, id, s)
+		return moveLeader(ctx, speaker, id, s)
 	}
 	return fmt.Errorf("etcd has no step %s", s)
 }
@@ -61,7 +76,7 @@ func moveLeader(ctx context.Context, speaker answer, to uint64, s lifecycle.Step
 		return &lifecycle.Postponed{Because: "another member leads now"}
 	}
 	_, err := pb.NewMaintenanceClient(speaker.line).MoveLeader(ctx, &pb.MoveLeaderRequest{TargetID: to})
-	return unless(err)
+	return err
 }
 
 // refusals are etcd's own gates: it changes nothing, and asks to come back later. It
@@ -71,17 +86,18 @@ var refusals = []error{
 	rpctypes.ErrNoLeader,
 }
 
-// unless returns the error in etcd's words, unless it is one of those.
-func unless(err error, those ...error) error {
-	if err == nil {
+// except returns the error, unless it says that there is nothing left to do.
+func except(err, done error) error {
+	if errors.Is(rpctypes.Error(err), done) {
 		return nil
 	}
+	return err
+}
+
+// postponed makes a refusal of etcd's a postponement, in etcd's words.
+func postponed(err error) error {
 	said := rpctypes.Error(err)
-	is := func(one error) bool { return errors.Is(said, one) }
-	switch {
-	case slices.ContainsFunc(those, is):
-		return nil
-	case slices.ContainsFunc(refusals, is):
+	if slices.ContainsFunc(refusals, func(one error) bool { return errors.Is(said, one) }) {
 		return &lifecycle.Postponed{Because: "etcd says: " + rpctypes.ErrorDesc(err)}
 	}
 	return said

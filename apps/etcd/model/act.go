@@ -28,8 +28,13 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return err
 	}
 	switch s.Name {
-	case etcd.StartMember:
-		return m.start(want, s, fx)
+	case etcd.FormCluster, etcd.StartMember:
+		for _, one := range etcd.Each(s) {
+			if err := m.start(want, one, fx); err != nil {
+				return err
+			}
+		}
+		return nil
 	case etcd.Dismiss:
 		return m.dismiss(s, fx)
 	case etcd.Restart:
@@ -152,7 +157,7 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 		m.disks[e.name].index = m.disks[m.leader].index
 		m.leader = e.name
 	case etcd.RemoveMember:
-		if d := m.disks[e.name]; m.doors[e.name].stands == etcd.Bootstrap && d != nil && d.identity == 0 {
+		if d := m.disks[e.name]; m.doors[e.name].stands == etcd.FormCluster && d != nil && d.identity == 0 {
 			m.violated("%s is removed, and its door is open", e.name)
 		}
 		return m.remove(*e)
