@@ -86,11 +86,13 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// Main is the program: it runs the command line until it ends or the process is told to stop, and exits with 1 on
-// failure.
-func Main(o Options) {
+// Main is the program: it runs the command line, with further commands, until it ends or the process is told to stop,
+// and exits with 1 on failure.
+func Main(o Options, further ...*cobra.Command) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := Command(o).ExecuteContext(ctx)
+	cmd := Command(o)
+	cmd.AddCommand(further...)
+	err := cmd.ExecuteContext(ctx)
 	stop()
 	if err != nil {
 		os.Exit(1)
