@@ -20,6 +20,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"time"
@@ -32,6 +33,9 @@ import (
 
 // Options are what all applications of one operator share.
 type Options struct {
+	// Name of the operator, as events tell it; empty means governor.
+	Name string
+
 	// Namespaces to watch; empty means all.
 	Namespaces []string
 
@@ -70,6 +74,7 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if o.Budget <= 0 {
 		o.Budget = DefaultBudget
 	}
+	o.Name = cmp.Or(o.Name, "governor")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
