@@ -130,8 +130,10 @@ func (s *session) present(t *target) {
 		state = "ready"
 	}
 	s.say("Now: it is %s since %s, %s: %s", state, moment(c.LastTransitionTime.Time), c.Reason, c.Message)
-	if p := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.Paused); p != nil {
-		s.say("It is paused since %s: %s", moment(p.LastTransitionTime.Time), p.Message)
+	for _, is := range [][2]string{{lifecycle.Paused, "paused"}, {lifecycle.RolledBack, "rolled back"}, {lifecycle.Drifted, "drifted"}} {
+		if p := apimeta.FindStatusCondition(conditions(t.Unstructured), is[0]); p != nil {
+			s.say("It is %s since %s: %s", is[1], moment(p.LastTransitionTime.Time), p.Message)
+		}
 	}
 }
 
