@@ -219,8 +219,7 @@ func playFailure(t *testing.T, namespace, name, image string) {
 }
 
 func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
-	namespace := newNamespace(t)
-	startOperator(t, namespace)
+	namespace := previews(t, 1).namespace
 	newPolicy(t, namespace, "undo", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Memcached"}; rollsBack(s) })
 	newMemcached(t, namespace, "m", 2)
 	deploymentOf(t, namespace, "m")
@@ -242,6 +241,10 @@ func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
 		}
 		return nil
 	})
+	t.Log(expect(t, namespace, 0, []string{"Rollback m in", "cause: Policy"}, "history", "memcached/m"))
+	t.Log(expect(t, namespace, 0, []string{"Revision 2 (by kubectl-edit) has failed", "It is rolled back since"}, "why", "memcached/m"))
+	t.Log(expect(t, namespace, 0, []string{"kubectl-edit"}, "rollback", "memcached/m", "--list"))
+	t.Log(expect(t, namespace, 2, []string{"registry.invalid/memcached:none"}, "plan", "memcached/m", "--set", "spec.image=registry.invalid/memcached:none"))
 }
 
 func fromTemplate(t *testing.T, namespace, pod, template string) {
