@@ -20,6 +20,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"time"
@@ -32,6 +33,9 @@ import (
 
 // Options are what all applications of one operator share.
 type Options struct {
+	// Name of the operator, as events tell it; empty means governor.
+	Name string
+
 	// Namespaces to watch; empty means all.
 	Namespaces []string
 
@@ -70,6 +74,7 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if o.Budget <= 0 {
 		o.Budget = DefaultBudget
 	}
+	o.Name = cmp.Or(o.Name, "governor")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -109,9 +114,18 @@ type App[T lifecycle.Custom, W any] struct {
 	Owns []client.Object
 
 	// Watches are further kinds that belong to an object by label, such as Pods:
-	// they can be read from the cache and wake the object. Of the specification of
-	// a Pod the cache keeps the node and the names and images of the containers.
+	// they can be read from the cache, also by owner with apply.OwnerIndex, and wake
+	// the object. Of the specification of a Pod the cache keeps the node and the names
+	// and images of the containers.
 	Watches []client.Object
+
+	// Formers are earlier versions of the kind in which users may ask for a preview.
+	Formers []Former
+
+	// Gather is for how long news about what belongs to an object are gathered before
+	// its turn; zero means not at all. With hundreds of pods that start at the same
+	// time each would make a turn of its own. What the user declares is never delayed.
+	Gather time.Duration
 
 	// Farewell says that deletion needs steps: the object gets a finalizer, and
 	// Next is asked with a deletion timestamp until it is settled. Without it,

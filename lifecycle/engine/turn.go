@@ -56,7 +56,7 @@ func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
-		recorder: op.mgr.GetEventRecorder("governor"),
+		recorder: op.mgr.GetEventRecorder(op.options.Name),
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		progress: newProgress(app.Name, op.options.Now),
