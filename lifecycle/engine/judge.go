@@ -86,7 +86,7 @@ func (e *engine[T, W]) author(ctx context.Context, obj T) string {
 		return ""
 	}
 	for _, f := range now.ManagedFields {
-		if f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:`+lifecycle.AnnotationBypass+`"`) {
+		if f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:`+lifecycle.AnnotationBypass+`"`) {
 			return f.Manager
 		}
 	}
