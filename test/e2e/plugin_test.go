@@ -28,7 +28,7 @@ func TestPluginOnRealApplications(t *testing.T) {
 		"├─ etcd-0  ", "Leader  Healthy  3.6.", "pod etcd-2-0  Ready  v3.6.", "volume etcd-2-", "Bound",
 	}, "status", "etcd", "etcd")
 	says(t, ns, 0, []string{"└─ cache", "Ready  1.6.18  on "}, "status", "memcached/cache")
-	says(t, ns, 0, []string{"ROLE", "Leader", "Follower", "DB-SIZE"}, "members", "etcd/etcd", "-o", "wide")
+	says(t, ns, 0, []string{"ROLE", "Leader", "Follower", "ID"}, "members", "etcd/etcd", "-o", "wide")
 	says(t, ns, 0, []string{"HEALTH", "cache-", "Ready"}, "members", "memcached/cache")
 	says(t, ns, 0, []string{"Scheduled  pod/etcd-0-0", "etcdcluster/etcd"}, "events", "etcd/etcd", "--members")
 	says(t, ns, 2, []string{"1. AddLearner etcd-3 (Routine)", "Then: Everything is as declared."}, "plan", "etcd/etcd", "--set", "spec.size=4")
