@@ -34,7 +34,7 @@ func TestPluginOnRealApplications(t *testing.T) {
 	says(t, ns, 2, []string{"1. AddLearner etcd-3 (Routine)", "Then: Everything is as declared."}, "plan", "etcd/etcd", "--set", "spec.size=4")
 	says(t, ns, 2, []string{"~ change Deployment cache", "spec.replicas: 2 → 3"}, "plan", "memcached/cache", "--set", "spec.size=3")
 	says(t, ns, 0, []string{"nothing to do"}, "plan", "etcd/etcd")
-	says(t, ns, 1, []string{`unknown field "spec.sizes"`}, "plan", "etcd/etcd", "--set", "spec.sizes=4")
+	says(t, ns, 1, []string{`error: etcdcluster/etcd: unknown field "spec.sizes"; kubectl explain`}, "plan", "etcd/etcd", "--set", "spec.sizes=4")
 	says(t, ns, 0, []string{"etcdcluster/etcd paused"}, "pause", "etcd/etcd")
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 4 })
 	says(t, ns, 2, []string{"It is paused"}, "plan", "etcd/etcd")
