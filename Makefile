@@ -141,11 +141,15 @@ ROUNDS ?= 3
 FLEET ?= 20
 
 .PHONY: bench
-bench: bench-memcached bench-etcd ## Both benchmarks; ratios in one run, a missed goal is marked
+bench: bench-memcached bench-podset bench-etcd ## All benchmarks; ratios in one run, a missed goal is marked
 
 .PHONY: bench-memcached
 bench-memcached: $(LOCALKUBE) bin/governor ## Memcached on a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
 	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)"
+
+.PHONY: bench-podset
+bench-podset: $(LOCALKUBE) bin/governor ## A PodSet beside a ReplicaSet, 1 to 500 pods and back, into build/bench-podset.json
+	@$(LOCALKUBE) build >/dev/null; assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench/podset
 
 .PHONY: bench-etcd
 bench-etcd: install ## etcd beside plain StatefulSets, into build/bench-etcd.json (ROUNDS=1 FLEET=3 for a quick look)

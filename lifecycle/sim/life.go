@@ -58,6 +58,9 @@ type Life[T lifecycle.Custom, W any] struct {
 	// Storm is how many ticks (logical seconds) have faults; zero means 200.
 	Storm int
 
+	// Spared are faults that never happen; nil means that everything may.
+	Spared []Fault
+
 	// Patience is how many ticks without faults the life has to converge; zero
 	// means 200.
 	Patience int

@@ -1,0 +1,216 @@
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/governor-dev/governor/lifecycle/engine"
+)
+
+// flags are those of run.
+type flags struct {
+	Options
+	namespaces   []string
+	leaderElect  bool
+	leaderSpace  string
+	metricsAddr  string
+	healthAddr   string
+	budget       int
+	leaseSeconds int
+	debug        bool
+	webhooks     webhooks
+}
+
+func runCommand(options Options) *cobra.Command {
+	o := flags{Options: options}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the operator",
+		Example: strings.ReplaceAll(`  # against the cluster of the current kubeconfig, without leader election
+  NAME run --leader-elect=false
+
+  # for two namespaces only
+  NAME run --watch-namespaces=team-a,team-b`, "NAME", options.Name),
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
+			preferMemory()
+			if o.leaseSeconds < 3 {
+				return fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
+			}
+			for {
+				if err := o.live(cmd.Context()); !errors.Is(err, errOutage) {
+					return err
+				}
+				ctrl.Log.Info("beginning anew: the API server was away")
+			}
+		},
+	}
+	o.define(cmd)
+	return cmd
+}
+
+// Run runs the operator on the cluster of the configuration until the context ends: without leader election, webhooks
+// and ports of its own, for tests and for programs that have an operator inside. It watches the given namespaces, or all.
+func Run(ctx context.Context, cfg *rest.Config, options Options, namespaces ...string) error {
+	options, err := options.complete()
+	if err != nil {
+		return err
+	}
+	o := flags{Options: options, namespaces: namespaces, metricsAddr: "0", healthAddr: "0", leaseSeconds: 15}
+	mgr, err := o.manager(o.unthrottled(cfg))
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// preferMemory lets the collector run twice as often: an operator at rest costs memory, not processor time. GOGC wins.
+func preferMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
+	}
+}
+
+func (o *flags) define(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "namespaces to watch; all if empty")
+	f.BoolVar(&o.leaderElect, "leader-elect", true, "let one of several replicas act; the others keep their caches warm")
+	f.StringVar(&o.leaderSpace, "leader-elect-namespace", "", "namespace of the lease; the pod's own if empty")
+	f.IntVar(&o.leaseSeconds, "leader-elect-lease-seconds", 15, "how long a silent leader keeps the lease (at least 3)")
+	f.StringVar(&o.metricsAddr, "metrics-address", ":8080", "where to serve metrics; 0 for nowhere")
+	f.StringVar(&o.healthAddr, "health-address", ":8081", "where to serve /healthz and /readyz; 0 for nowhere")
+	f.IntVar(&o.budget, "disruption-budget", engine.DefaultBudget, "objects of the whole fleet that may be under a disruptive step at once")
+	f.BoolVar(&o.debug, "debug", false, "log more")
+	o.webhooks.define(f, o.Name)
+}
+
+func (o *flags) level() zapcore.Level {
+	if o.debug {
+		return zapcore.DebugLevel
+	}
+	return zapcore.InfoLevel
+}
+
+// live runs the operator until the context ends, or an outage of the API server does.
+func (o *flags) live(ctx context.Context) error {
+	cfg, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
+	}
+	if err := awaitAPI(ctx, cfg); err != nil {
+		return err
+	}
+	away := newOutage()
+	mgr, err := o.manager(away.listen(o.unthrottled(cfg)))
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	go func() { stop(away.over(ctx, cfg)) }()
+	if err := mgr.Start(ctx); err != nil {
+		return err
+	}
+	if errors.Is(context.Cause(ctx), errOutage) {
+		return errOutage
+	}
+	return nil
+}
+
+// manager returns the operator with all its applications, not yet started.
+func (o *flags) manager(cfg *rest.Config) (manager.Manager, error) {
+	if err := o.webhooks.locate(); err != nil {
+		return nil, err
+	}
+	scheme, err := newScheme(o.APIs)
+	if err != nil {
+		return nil, err
+	}
+	mgr, err := ctrl.NewManager(cfg, o.managerOptions(scheme))
+	if err != nil {
+		return nil, fmt.Errorf("cannot prepare the operator: %w", err)
+	}
+	return mgr, o.outfit(mgr)
+}
+
+// outfit gives the manager all that it runs.
+func (o *flags) outfit(mgr manager.Manager) error {
+	if err := probes(mgr); err != nil {
+		return err
+	}
+	if err := o.webhooks.keep(mgr, o.Options); err != nil {
+		return err
+	}
+	op, err := engine.New(mgr, engine.Options{
+		Name: o.Name, Namespaces: o.namespaces, Budget: o.budget, Version: o.Version, Webhooks: o.webhooks.on,
+	})
+	if err != nil {
+		return err
+	}
+	return o.Register(op)
+}
+
+// unthrottled leaves pacing to the API server, which knows its load and is fair. What
+// a watch brings is not compressed: a decompressor takes 40 KiB for as long as the
+// watch lives.
+func (o *flags) unthrottled(cfg *rest.Config) *rest.Config {
+	cfg = rest.CopyConfig(cfg)
+	cfg.QPS = -1
+	cfg.DisableCompression = true
+	cfg.UserAgent = o.Name + "/" + o.Version
+	return cfg
+}
+
+func (o *flags) managerOptions(scheme *runtime.Scheme) manager.Options {
+	lease := time.Duration(o.leaseSeconds) * time.Second
+	renew, retry := lease*2/3, lease/6
+	return manager.Options{
+		Scheme:                        scheme,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              o.Lease,
+		LeaderElectionNamespace:       o.leaderSpace,
+		LeaderElectionReleaseOnCancel: true, // the process ends at once afterwards
+		LeaseDuration:                 &lease,
+		RenewDeadline:                 &renew,
+		RetryPeriod:                   &retry,
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddr},
+		HealthProbeBindAddress:        o.healthAddr,
+		WebhookServer:                 o.webhooks.server(),
+	}
+}
+
+func probes(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("ping", healthz.Ping)
+}
+
+func newScheme(apis []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range append(slices.Clone(apis), clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme) {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("cannot register an API: %w", err)
+		}
+	}
+	return scheme, nil
+}

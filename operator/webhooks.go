@@ -1,0 +1,82 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/kube/conversion"
+)
+
+// namespaceFile has the namespace of the pod that this process runs in.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// webhooks are the flags about advice at kubectl apply, and about conversion.
+type webhooks struct {
+	on        bool
+	port      int
+	secret    string
+	namespace string
+	serving   *certs.Serving
+}
+
+func (w *webhooks) define(f *pflag.FlagSet, name string) {
+	f.BoolVar(&w.on, "webhooks", true, "advise users at kubectl apply, and convert legacy objects; only in a pod, for the API server must reach it")
+	f.IntVar(&w.port, "webhook-port", webhook.DefaultPort, "where to serve the webhooks")
+	f.StringVar(&w.secret, "webhook-certificate-secret", name+"-webhook-certificate",
+		"Secret in the operator's namespace that keeps the webhooks' certificate; one issued by cert-manager is used as it is")
+}
+
+// locate finds out where API servers would call. Outside of a pod there is no such
+// place, so there are no webhooks.
+func (w *webhooks) locate() error {
+	if !w.on {
+		return nil
+	}
+	raw, err := os.ReadFile(namespaceFile)
+	if errors.Is(err, fs.ErrNotExist) {
+		w.on = false
+		ctrl.Log.Info("no advice at kubectl apply and no conversion of legacy objects: this process runs in no pod, so the API server cannot call it")
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cannot find the operator's namespace: %w; --webhooks=false runs without it", err)
+	}
+	w.namespace = strings.TrimSpace(string(raw))
+	return nil
+}
+
+// server serves the certificate that the keeper loads.
+func (w *webhooks) server() webhook.Server {
+	w.serving = certs.NewServing()
+	return w.serving.Server(webhook.Options{Port: w.port})
+}
+
+// keep lets the manager keep the certificate, and convert.
+func (w *webhooks) keep(mgr manager.Manager, o Options) error {
+	if !w.on {
+		return nil
+	}
+	keeper, err := certs.New(mgr, w.serving, certs.Options{
+		Program: o.Name, Namespace: w.namespace, Secret: w.secret, Configuration: o.WebhookConfiguration,
+		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc"},
+	})
+	if err != nil {
+		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("webhook-certificate", keeper.Ready); err != nil {
+		return err
+	}
+	if o.Conversions != nil {
+		mgr.GetWebhookServer().Register(conversion.Path, o.Conversions)
+	}
+	return mgr.Add(keeper)
+}
