@@ -2,6 +2,7 @@ package envtest_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -103,4 +104,31 @@ func TestPluginApprovesWhatWasSeen(t *testing.T) {
 	if n := len(approvalsIn(t, a.namespace)); n != 1 {
 		t.Errorf("%d approvals were given", n)
 	}
+}
+
+// A step that a policy holds is shown as held, with what to do, and what the plugin
+// approves lets it pass.
+func TestPluginOpensAGate(t *testing.T) {
+	a := previews(t, 3)
+	p := newPolicy(t, a.namespace, "asks", func(s *v1alpha1.OperationPolicySpec) {
+		s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive"}}
+	})
+	eventually(t, "the policy is known", func() error {
+		if said, _ := plugin(t, a.namespace, "plan", "ring/r", "--set", "spec.size=2"); !strings.Contains(said, "HELD by") || !strings.Contains(said, p.Name) {
+			return errors.New(said)
+		}
+		return nil
+	})
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	t.Log(expect(t, a.namespace, 0, []string{
+		"not ready, HeldByPolicy. The step Remove m000002", p.Name, "kubectl governor approve", "held; not ready since ",
+	}, "status", "ring/r"))
+	expect(t, a.namespace, 0, []string{"ring/r   False   HeldByPolicy"}, "status")
+	t.Log(expect(t, a.namespace, 0, []string{"HELD by", "1 step of ring/r"}, "approve", "ring/r", "--yes", "--reason", "it is late"))
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	t.Log(expect(t, a.namespace, 0, []string{"Remove m000002 in"}, "history", "ring/r"))
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 1 })
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	expect(t, a.namespace, 0, []string{"revoked: 1 step of ring/r, generation 2"}, "revoke", "ring/r")
 }
