@@ -56,7 +56,14 @@ bin/kubectl-governor:
 	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/kubectl-governor
 
 .PHONY: plugin
-plugin: bin/kubectl-governor ## Build the kubectl plugin; with bin in the PATH, `kubectl governor` is there
+plugin: bin/kubectl-governor ## Build the kubectl plugin; with bin in the PATH, `kubectl governor` is there, also for completion
+	@install -m 755 cmd/kubectl-governor/kubectl_complete-governor bin/kubectl_complete-governor
+
+VERSION ?= v0.1.0
+
+.PHONY: krew
+krew: ## Build the plugin for all platforms into build/krew, and its manifest for krew, dist/krew.yaml
+	@go run ./config/krew -version $(VERSION) -archives build/krew -out dist/krew.yaml
 
 .PHONY: image
 image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster
@@ -141,11 +148,15 @@ ROUNDS ?= 3
 FLEET ?= 20
 
 .PHONY: bench
-bench: bench-memcached bench-etcd ## Both benchmarks; ratios in one run, a missed goal is marked
+bench: bench-memcached bench-podset bench-etcd ## All benchmarks; ratios in one run, a missed goal is marked
 
 .PHONY: bench-memcached
 bench-memcached: $(LOCALKUBE) bin/governor ## Memcached on a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
 	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)"
+
+.PHONY: bench-podset
+bench-podset: $(LOCALKUBE) bin/governor ## A PodSet beside a ReplicaSet, 1 to 500 pods and back, into build/bench-podset.json
+	@$(LOCALKUBE) build >/dev/null; assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench/podset
 
 .PHONY: bench-etcd
 bench-etcd: install ## etcd beside plain StatefulSets, into build/bench-etcd.json (ROUNDS=1 FLEET=3 for a quick look)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -10,19 +11,24 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/apps/etcd"
 	etcddriver "github.com/governor-dev/governor/apps/etcd/driver"
+	"github.com/governor-dev/governor/apps/etcd/legacy"
 	"github.com/governor-dev/governor/apps/memcached"
 	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
+	"github.com/governor-dev/governor/apps/podset"
+	podsetdriver "github.com/governor-dev/governor/apps/podset/driver"
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
-// apis are the applications' own API groups.
+// apis are the API groups of the applications, and of those who say what may be done to them.
 func apis() []func(*runtime.Scheme) error {
-	return []func(*runtime.Scheme) error{cachev1.AddToScheme, etcdv1.AddToScheme, v1beta2.AddToScheme}
+	return []func(*runtime.Scheme) error{appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme, v1beta2.AddToScheme, v1alpha1.AddToScheme}
 }
 
 // What the operator may do, and nothing else. Why it may read and write Secrets, and
@@ -37,6 +43,10 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=governor-system
 //
+// What people own:
+// +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies;approvals,verbs=get;list;watch
+// +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies/status;approvals/status,verbs=update
+//
 // For every application:
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
@@ -46,6 +56,12 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
+//
+// For pod sets, which adopt and release pods:
+// +kubebuilder:rbac:groups=app.example.com,resources=podsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=app.example.com,resources=podsets/status,verbs=update
+// +kubebuilder:rbac:groups=app.example.com,resources=podsets/finalizers,verbs=update
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 //
 // For etcd, which deletes pods to restart members:
 // +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters,verbs=get;list;watch;patch
@@ -61,7 +77,7 @@ func apis() []func(*runtime.Scheme) error {
 
 // register adds every application to the operator, one line each.
 func register(op *engine.Operator) error {
-	return errors.Join(registerMemcached(op), registerEtcd(op))
+	return errors.Join(registerMemcached(op), registerPodSets(op), registerEtcd(op))
 }
 
 func registerEtcd(op *engine.Operator) error {
@@ -71,6 +87,7 @@ func registerEtcd(op *engine.Operator) error {
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},
 		Watches: []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
+		Formers: []engine.Former{engine.Formerly(v1beta2.GroupVersion.WithKind("EtcdCluster"), legacy.ToV1)},
 	})
 }
 
@@ -79,5 +96,16 @@ func registerMemcached(op *engine.Operator) error {
 		Name: memcached.Name, Planner: memcached.Planner{}, Driver: memcacheddriver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
 		Watches: []client.Object{&corev1.Pod{}},
+	})
+}
+
+// gather is for how long news of a set's pods are gathered: a set of hundreds would
+// otherwise take a turn, and tell another number, for each of them.
+const gather = 50 * time.Millisecond
+
+func registerPodSets(op *engine.Operator) error {
+	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{
+		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),
+		Watches: []client.Object{&corev1.Pod{}}, Gather: gather,
 	})
 }

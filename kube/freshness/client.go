@@ -54,12 +54,21 @@ func (c *tracking) Create(ctx context.Context, obj client.Object, opts ...client
 
 // Update implements client.Client.
 func (c *tracking) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
-	return c.wrote(ctx, obj, c.Client.Update(ctx, obj, opts...))
+	return c.changed(ctx, obj, c.Client.Update(ctx, obj, opts...))
 }
 
 // Patch implements client.Client.
 func (c *tracking) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
-	return c.wrote(ctx, obj, c.Client.Patch(ctx, obj, patch, opts...))
+	return c.changed(ctx, obj, c.Client.Patch(ctx, obj, patch, opts...))
+}
+
+// changed remembers a change of what the cache shows. Without the application's label,
+// as the API server returned it, an object is in no cache, and nobody waits for it.
+func (c *tracking) changed(ctx context.Context, obj client.Object, err error) error {
+	if obj.GetLabels()[lifecycle.LabelApp] != c.app {
+		return err
+	}
+	return c.wrote(ctx, obj, err)
 }
 
 // Apply implements client.Client. What the API server returned is remembered as the

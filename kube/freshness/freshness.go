@@ -18,6 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Doubt is how long a write may stay unseen before the API server itself is asked
@@ -141,7 +143,8 @@ func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
 }
 
 // overtaken reports whether the write no longer stands, so that the cache will
-// never show it: what was written is gone, or what was deleted is there again.
+// never show it: what was written is gone or lost the label by which it is watched, or
+// what was deleted is there again.
 func (t *Tracker) overtaken(ctx context.Context, w write) (bool, error) {
 	got := w.object.DeepCopyObject().(client.Object)
 	err := t.live.Get(ctx, client.ObjectKeyFromObject(w.object), got)
@@ -153,5 +156,6 @@ func (t *Tracker) overtaken(ctx context.Context, w write) (bool, error) {
 	case deletion:
 		return got.GetDeletionTimestamp() == nil, nil
 	}
-	return got.GetUID() != w.object.GetUID(), nil
+	app := w.object.GetLabels()[lifecycle.LabelApp]
+	return got.GetUID() != w.object.GetUID() || app != "" && got.GetLabels()[lifecycle.LabelApp] != app, nil
 }

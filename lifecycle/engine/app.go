@@ -63,6 +63,7 @@ type Operator struct {
 	options Options
 	budget  *budget
 	kinds   *kinds
+	rules   *rules
 	// advice and previews are nil without webhooks.
 	advice, previews *desk
 }
@@ -81,7 +82,11 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if err := mgr.Add(kinds); err != nil {
 		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
 	}
-	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}
+	rules, err := watchRules(mgr, kinds, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch policies: %w", err)
+	}
+	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds, rules: rules}
 	if o.Webhooks {
 		op.advice, op.previews = newDesk(mgr, AdvicePath), newDesk(mgr, PreviewPath)
 	}
@@ -109,9 +114,18 @@ type App[T lifecycle.Custom, W any] struct {
 	Owns []client.Object
 
 	// Watches are further kinds that belong to an object by label, such as Pods:
-	// they can be read from the cache and wake the object. Of the specification of
-	// a Pod the cache keeps the node and the names and images of the containers.
+	// they can be read from the cache, also by owner with apply.OwnerIndex, and wake
+	// the object. Of the specification of a Pod the cache keeps the node and the names
+	// and images of the containers.
 	Watches []client.Object
+
+	// Formers are earlier versions of the kind in which users may ask for a preview.
+	Formers []Former
+
+	// Gather is for how long news about what belongs to an object are gathered before
+	// its turn; zero means not at all. With hundreds of pods that start at the same
+	// time each would make a turn of its own. What the user declares is never delayed.
+	Gather time.Duration
 
 	// Farewell says that deletion needs steps: the object gets a finalizer, and
 	// Next is asked with a deletion timestamp until it is settled. Without it,

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,18 +24,23 @@ const (
 	ordinary = 0
 )
 
-// belongings wakes the object that the label names; a loss wakes it first.
-func belongings() handler.EventHandler {
+// belongings wakes the object that the label names, after the time in which news are
+// gathered; a loss wakes it before others. Of what passes from one object to another
+// both hear.
+func belongings(gather time.Duration) handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { q.Add(instanceOf(e.Object)) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { soon(q, gather, nil, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if instanceOf(e.ObjectOld) != instanceOf(e.ObjectNew) {
+				soon(q, gather, new(urgent), e.ObjectOld)
+			}
 			if lost(e.ObjectOld, e.ObjectNew) {
-				hurry(q, instanceOf(e.ObjectNew))
+				soon(q, gather, new(urgent), e.ObjectNew)
 				return
 			}
-			q.Add(instanceOf(e.ObjectNew))
+			soon(q, gather, nil, e.ObjectNew)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { hurry(q, instanceOf(e.Object)) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { soon(q, gather, new(urgent), e.Object) },
 	}
 }
 
@@ -67,12 +73,15 @@ func instanceOf(obj client.Object) reconcile.Request {
 	}}
 }
 
-func hurry(q queue, req reconcile.Request) {
+// soon gives the object that obj belongs to a turn. The queue joins what comes for the
+// same object until then, and knows by itself what a restart finds at rest.
+func soon(q queue, gather time.Duration, priority *int, obj client.Object) {
+	req := instanceOf(obj)
 	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		pq.AddWithOpts(priorityqueue.AddOpts{Priority: new(urgent)}, req)
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: priority, After: gather}, req)
 		return
 	}
-	q.Add(req)
+	q.AddAfter(req, gather)
 }
 
 // urgency returns the priority of the turn after this decision. Nil leaves it: a

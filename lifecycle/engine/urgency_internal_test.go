@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
@@ -35,7 +36,7 @@ func place(t *testing.T, happens func(q queue)) int {
 	defer q.ShutDown()
 	for i := range wishes {
 		pod := podOf(fmt.Sprint(i), corev1.PodPending, "")
-		belongings().Create(t.Context(), event.CreateEvent{Object: pod}, q)
+		belongings(0).Create(t.Context(), event.CreateEvent{Object: pod}, q)
 	}
 	happens(q)
 	for turns := range wishes + 1 {
@@ -68,16 +69,24 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := place(t, func(q queue) {
-				belongings().Update(t.Context(), event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.now}, q)
+				belongings(0).Update(t.Context(), event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.now}, q)
 			})
 			if got != c.want {
 				t.Errorf("%s: its turn comes after %d others, want %d", c.reason, got, c.want)
 			}
 		})
 	}
+	t.Run("PassedOn", func(t *testing.T) {
+		got := place(t, func(q queue) {
+			belongings(0).Update(t.Context(), event.UpdateEvent{ObjectOld: podOf("lost", running, yes), ObjectNew: podOf("other", running, yes)}, q)
+		})
+		if got != 0 {
+			t.Errorf("what passes to another is lost to the one: its turn comes after %d others", got)
+		}
+	})
 	t.Run("Deleted", func(t *testing.T) {
 		got := place(t, func(q queue) {
-			belongings().Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", running, yes)}, q)
+			belongings(0).Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", running, yes)}, q)
 		})
 		if got != 0 {
 			t.Errorf("a deleted pod is a loss: its turn comes after %d others", got)
@@ -85,8 +94,8 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 	})
 	t.Run("Queued", func(t *testing.T) {
 		got := place(t, func(q queue) {
-			belongings().Create(t.Context(), event.CreateEvent{Object: podOf("lost", running, yes)}, q)
-			belongings().Update(t.Context(), event.UpdateEvent{
+			belongings(0).Create(t.Context(), event.CreateEvent{Object: podOf("lost", running, yes)}, q)
+			belongings(0).Update(t.Context(), event.UpdateEvent{
 				ObjectOld: podOf("lost", running, yes), ObjectNew: podOf("lost", running, no),
 			}, q)
 		})
@@ -94,4 +103,25 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 			t.Errorf("who waits already moves up: its turn comes after %d others", got)
 		}
 	})
+}
+
+// Hundreds of news about what belongs to one object are one turn.
+func TestNewsAreGathered(t *testing.T) {
+	q := priorityqueue.New[reconcile.Request]("test")
+	defer q.ShutDown()
+	const gather = 20 * time.Millisecond
+	began := time.Now()
+	for range 500 {
+		belongings(gather).Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", corev1.PodRunning, corev1.ConditionTrue)}, q)
+	}
+	belongings(gather).Create(t.Context(), event.CreateEvent{Object: podOf("last", corev1.PodRunning, corev1.ConditionTrue)}, q)
+	for _, want := range []string{"lost", "last"} {
+		req, _, _ := q.GetWithPriority()
+		if q.Done(req); req.Name != want || time.Since(began) < gather {
+			t.Errorf("after %s it is the turn of %s, want %s after %s", time.Since(began), req.Name, want, gather)
+		}
+	}
+	if q.Len() != 0 {
+		t.Errorf("%d turns are left", q.Len())
+	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/util/workqueue"
@@ -40,7 +41,7 @@ func (s *supervisor[T, W]) newCache(ctx context.Context) (cache.Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a cache: %w", err)
 	}
-	for _, obj := range s.app.Owns {
+	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
 		if err := store.IndexField(ctx, obj, apply.OwnerIndex, apply.IndexOwner); err != nil {
 			return nil, fmt.Errorf("cannot index %T: %w", obj, err)
 		}
@@ -65,9 +66,10 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		source.Kind[client.Object](store, s.app.blank(), &handler.EnqueueRequestForObject{}),
 		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
 	}
-	for _, obj := range append(append([]client.Object{}, s.app.Owns...), s.app.Watches...) {
-		sources = append(sources, source.Kind(store, obj, belongings()))
+	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
+		sources = append(sources, source.Kind(store, obj, belongings(s.app.Gather)))
 	}
+	sources = append(sources, source.Kind[client.Object](store, s.app.blank(), e.watchWaves()))
 	for _, src := range sources {
 		if err := c.Watch(src); err != nil {
 			return fmt.Errorf("cannot watch for %s: %w", s.app.Name, err)

@@ -30,11 +30,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/apps/memcached/driver"
+	"github.com/governor-dev/governor/apps/podset"
+	podsetdriver "github.com/governor-dev/governor/apps/podset/driver"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/test/ring"
@@ -76,8 +80,8 @@ func run(m *testing.M) int {
 
 func prepare() error {
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme,
-		v1beta2.AddToScheme, ring.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme,
+		v1beta2.AddToScheme, v1alpha1.AddToScheme, ring.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err
@@ -182,6 +186,10 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 		Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(op.lists),
 		Gates: []lifecycle.Gate[ring.World]{ring.KeepsQuorum},
 		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Farewell: true,
+	}))
+	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{
+		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),
+		Watches: []client.Object{&corev1.Pod{}}, Gather: 10 * time.Millisecond,
 	}))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})

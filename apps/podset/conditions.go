@@ -1,0 +1,43 @@
+package podset
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Conditions says whether the set does its work, and whether it is whole.
+func (Planner) Conditions(want *appv1.PodSet, seen World, d lifecycle.Decision) []lifecycle.Condition {
+	available, wanted := seen.available(), int(want.Spec.Replicas)
+	message := fmt.Sprintf("%d of %d pods are available.", available, wanted)
+	fact := func(kind string, is, well bool, reason string) lifecycle.Condition {
+		if !well {
+			reason = d.Reason
+		}
+		return lifecycle.Condition{Type: kind, Status: lifecycle.Truth(is), Reason: reason, Message: message}
+	}
+	enough, whole := available >= promise(want), available >= wanted
+	return []lifecycle.Condition{
+		fact("Available", enough, enough, "EnoughAvailable"),
+		fact("Degraded", !whole, whole, "AllAvailable"),
+	}
+}
+
+// Status writes the counts and names.
+func (Planner) Status(want *appv1.PodSet, seen World) {
+	s := &want.Status
+	s.PodNames = nil
+	for i := range seen.Pods {
+		if p := &seen.Pods[i]; p.Active() {
+			s.PodNames = append(s.PodNames, p.Name)
+		}
+	}
+	slices.Sort(s.PodNames)
+	s.Replicas, s.AvailableReplicas = int32(len(s.PodNames)), int32(seen.available())
+	s.UpdatedReplicas = s.Replicas - int32(seen.count(otherThan(Fingerprint(want))))
+	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
+}

@@ -1,0 +1,59 @@
+package driver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// adopt makes the set the owner of the pods, if it is still there and stays. A pod that
+// got another controller meanwhile keeps it: the API server refuses a second one.
+func (d Driver) adopt(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
+	if err := d.same(ctx, obj); err != nil {
+		return err
+	}
+	return d.patch(ctx, obj, pods, map[string]any{
+		"ownerReferences": []any{metav1.NewControllerRef(obj, podset.Kind)},
+		"labels":          map[string]string{podset.LabelTemplate: podset.Fingerprint(obj)},
+	})
+}
+
+// letGo takes the set's owner reference away, so that the pods outlive the set.
+func (d Driver) letGo(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
+	return d.patch(ctx, obj, pods, map[string]any{
+		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": obj.UID}},
+	})
+}
+
+// patch changes the metadata of exactly these pods, not of others of their names.
+func (d Driver) patch(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod, metadata map[string]any) error {
+	return inParallel(len(pods), func(i int) error {
+		fields := map[string]any{"uid": pods[i].UID}
+		for name, value := range metadata {
+			fields[name] = value
+		}
+		raw, err := json.Marshal(map[string]any{"metadata": fields})
+		if err != nil {
+			return err
+		}
+		err = d.client.Patch(ctx, shell(obj, pods[i]), client.RawPatch(types.StrategicMergePatchType, raw))
+		switch {
+		case apierrors.IsNotFound(err):
+			return nil
+		case apierrors.IsConflict(err), apierrors.IsInvalid(err):
+			return &lifecycle.Postponed{Because: fmt.Sprintf("pod %q has changed hands meanwhile", pods[i].Name)}
+		case err != nil:
+			return fmt.Errorf("cannot change the owner of pod %q: %w", pods[i].Name, err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,22 @@
+// Package driver observes and makes the pods of sets.
+package driver
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Driver is the sets' contact with the world.
+type Driver struct {
+	client client.Client
+	live   client.Reader
+}
+
+// New returns a driver that reads through the client, and asks the live reader before
+// it makes or deletes pods.
+func New(c client.Client, live client.Reader) lifecycle.Driver[*appv1.PodSet, podset.World] {
+	return Driver{client: c, live: live}
+}

@@ -1,0 +1,108 @@
+package driver
+
+import (
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/kube/pod"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// matches reports whether the pod bears the set's labels.
+func matches(obj *appv1.PodSet, p *corev1.Pod) bool {
+	return p.Labels[lifecycle.LabelApp] == podset.Name && p.Labels[lifecycle.LabelInstance] == obj.Name
+}
+
+// read is the pod as the rules see it.
+func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
+	seen := podset.Pod{
+		Name: p.Name, UID: p.UID, Owned: metav1.IsControlledBy(p, obj), Matches: matches(obj, p),
+		Leaving: p.DeletionTimestamp != nil, Phase: phase(p.Status.Phase), Node: p.Spec.NodeName,
+		Cost: cost(p.Annotations), Restarts: restarts(p), Created: p.CreationTimestamp.Time,
+		Template: p.Labels[podset.LabelTemplate],
+	}
+	seen.Attempt, _ = strconv.Atoi(p.Annotations[podset.AnnotationAttempt])
+	if seen.Phase == podset.Ended {
+		seen.Began, seen.Gone = began(p), gone(p)
+		return seen
+	}
+	state := pod.Of(p, "")
+	if seen.Ready = state.Ready; seen.Ready {
+		seen.ReadySince = state.Since
+		return seen
+	}
+	for _, c := range p.Spec.Containers {
+		if seen.Trouble != lifecycle.NoTrouble {
+			break
+		}
+		state = pod.Of(p, c.Name)
+		seen.Trouble, seen.Detail = state.Trouble, state.Detail
+		if seen.Trouble != lifecycle.NoTrouble {
+			seen.Since = state.Since
+		}
+	}
+	return seen
+}
+
+func phase(p corev1.PodPhase) podset.Phase {
+	switch p {
+	case corev1.PodRunning:
+		return podset.Running
+	case corev1.PodUnknown: //nolint:staticcheck // objects of earlier times have it, and ReplicaSets rank it
+		return podset.Unknown
+	case corev1.PodSucceeded, corev1.PodFailed:
+		return podset.Ended
+	}
+	return podset.Pending
+}
+
+// cost is what the annotation says, 0 if it is none, as for a ReplicaSet.
+func cost(annotations map[string]string) int32 {
+	n, err := strconv.ParseInt(annotations[corev1.PodDeletionCost], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+func restarts(p *corev1.Pod) int32 {
+	most := int32(0)
+	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for _, c := range statuses {
+			most = max(most, c.RestartCount)
+		}
+	}
+	return most
+}
+
+func began(p *corev1.Pod) time.Time {
+	if p.Status.StartTime != nil {
+		return p.Status.StartTime.Time
+	}
+	return p.CreationTimestamp.Time
+}
+
+// gone is when the last container ended; of a pod without any, as one that was evicted,
+// when its last condition changed.
+func gone(p *corev1.Pod) time.Time {
+	last := p.CreationTimestamp.Time
+	later := func(t time.Time) {
+		if t.After(last) {
+			last = t
+		}
+	}
+	for _, c := range p.Status.ContainerStatuses {
+		if c.State.Terminated != nil {
+			later(c.State.Terminated.FinishedAt.Time)
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		later(c.LastTransitionTime.Time)
+	}
+	return last
+}

@@ -1,0 +1,225 @@
+// Package model is a namespace with pods in memory, for the simulator and for tests.
+// The contract suite holds it to what the driver does to the real thing.
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// pod is a pod with what its labels and its owner say.
+type pod struct {
+	podset.Pod
+	// watched says that it bears the application's label, without which no cache has it.
+	watched bool
+	// foreign says that another than the set controls it.
+	foreign bool
+}
+
+// Model is one namespace with one set. It implements sim.Model.
+type Model struct {
+	want *appv1.PodSet
+	pods []*pod
+	born int
+	now  time.Time
+	room int
+	err  error
+}
+
+// New returns an empty namespace without a quota.
+func New() *Model { return &Model{room: -1, want: &appv1.PodSet{}} }
+
+// Observe implements sim.Model.
+func (m *Model) Observe(now time.Time) podset.World {
+	m.now = now
+	var seen podset.World
+	for _, p := range m.pods {
+		if m.shown(p) {
+			seen.Pods = append(seen.Pods, p.Pod)
+		}
+	}
+	slices.SortFunc(seen.Pods, func(a, b podset.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return seen
+}
+
+// shown reports whether the driver finds the pod.
+func (m *Model) shown(p *pod) bool {
+	switch {
+	case p.foreign:
+		return false
+	case p.Owned && !p.watched:
+		return slices.Contains(m.want.Status.PodNames, p.Name) && !podset.Numbered(m.want.Name, p.Name)
+	}
+	return p.Owned || p.Matches
+}
+
+// Provide implements sim.Model: a set provides nothing.
+func (m *Model) Provide(want *appv1.PodSet, _ []lifecycle.Object, _ *sim.Effects) error {
+	m.want = want
+	return nil
+}
+
+// Safe implements sim.Truthful.
+func (m *Model) Safe() error { return m.err }
+
+// Act implements sim.Model.
+func (m *Model) Act(want *appv1.PodSet, seen podset.World, step lifecycle.Step, fx *sim.Effects) error {
+	n := podset.Count(step)
+	if step.Name != podset.LetGo && step.Name != podset.Adopt {
+		if err := m.unmoved(seen); err != nil {
+			return err
+		}
+	}
+	switch step.Name {
+	case podset.LetGo:
+		return m.each(fx, "let go of", seen.Strays(), func(p *pod) { p.Owned = false })
+	case podset.Adopt:
+		return m.adopt(want, seen, fx)
+	case podset.Shrink:
+		return m.each(fx, "delete", podset.Victims(seen.Actives(), n), m.remove)
+	case podset.Renew:
+		return m.each(fx, "delete", podset.Victims(seen.Outdated(podset.Fingerprint(want)), n), m.remove)
+	case podset.Grow:
+		return m.bear(want, seen, podset.Births(want.Name, seen, n), fx)
+	case podset.Succeed:
+		departed := podset.Departed(seen, podset.Removed(step))
+		if err := m.each(fx, "delete", departed, m.remove); err != nil {
+			return err
+		}
+		return m.bear(want, seen, podset.Heirs(want.Name, seen, departed, n), fx)
+	}
+	return fmt.Errorf("podset has no step %s", step)
+}
+
+// unmoved is what the driver asks the API server before it makes or deletes pods.
+func (m *Model) unmoved(seen podset.World) error {
+	known, stays := map[types.UID]bool{}, map[types.UID]bool{}
+	for _, p := range seen.Pods {
+		known[p.UID] = true
+	}
+	for _, p := range m.pods {
+		if p.foreign || !p.Matches || p.Leaving {
+			continue
+		}
+		if stays[p.UID] = true; !known[p.UID] {
+			return &lifecycle.Postponed{Because: "pod " + p.Name + " was not seen yet"}
+		}
+	}
+	for _, p := range seen.Actives() {
+		if !stays[p.UID] {
+			return &lifecycle.Postponed{Because: "pod " + p.Name + " has gone meanwhile"}
+		}
+	}
+	return nil
+}
+
+// each does the same to all of the pods that are still there.
+func (m *Model) each(fx *sim.Effects, verb string, pods []podset.Pod, do func(*pod)) error {
+	for _, p := range pods {
+		err := fx.Do(verb+" pod "+p.Name, func() error {
+			if i := slices.IndexFunc(m.pods, func(q *pod) bool { return q.UID == p.UID }); i >= 0 {
+				do(m.pods[i])
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) adopt(want *appv1.PodSet, seen podset.World, fx *sim.Effects) error {
+	return m.each(fx, "adopt", seen.Orphans(), func(p *pod) {
+		if !p.foreign {
+			p.Owned, p.Template = true, podset.Fingerprint(want)
+		}
+	})
+}
+
+// remove is a deletion: what has ended goes at once.
+func (m *Model) remove(p *pod) {
+	if p.Leaving = true; p.Phase == podset.Ended {
+		m.pods = slices.DeleteFunc(m.pods, func(q *pod) bool { return q == p })
+	}
+}
+
+func (m *Model) bear(want *appv1.PodSet, seen podset.World, births []podset.Birth, fx *sim.Effects) error {
+	left := len(births)
+	for name := range podset.Free(want.Name, seen) {
+		if left == 0 {
+			return nil
+		}
+		b := births[len(births)-left]
+		b.Name = name
+		taken, err := m.one(want, b, fx)
+		if err != nil {
+			return err
+		}
+		if !taken {
+			left--
+		}
+	}
+	return nil
+}
+
+// one makes a pod, or reports that its name is taken.
+func (m *Model) one(want *appv1.PodSet, b podset.Birth, fx *sim.Effects) (taken bool, err error) {
+	p := m.named(b.Name)
+	switch {
+	case p == nil:
+		return false, fx.Do("create pod "+b.Name, func() error { return m.create(want, b) })
+	case p.foreign || p.Leaving:
+		return true, nil
+	case p.Active():
+		return false, nil
+	case !p.Matches:
+		if p.Owned {
+			err = fx.Do("let go of pod "+b.Name, func() error { p.Owned = false; return nil })
+		}
+		return true, err
+	}
+	return false, fmt.Errorf("pod %q belongs to the set and was not seen yet", b.Name)
+}
+
+func (m *Model) create(want *appv1.PodSet, b podset.Birth) error {
+	if m.room >= 0 && len(m.actives()) >= m.room {
+		return fmt.Errorf("exceeded quota: pods=%d", m.room)
+	}
+	m.put(&pod{watched: true, Pod: podset.Pod{
+		Name: b.Name, Owned: true, Matches: true, Template: podset.Fingerprint(want), Attempt: b.Attempt,
+	}})
+	if n := len(m.actives()); n > int(want.Spec.Replicas) {
+		m.err = fmt.Errorf("pod %s was made, so there are %d, and %d are wanted", b.Name, n, want.Spec.Replicas)
+	}
+	return nil
+}
+
+func (m *Model) put(p *pod) {
+	m.born++
+	p.UID, p.Created = types.UID(fmt.Sprintf("uid-%d", m.born)), m.now
+	m.pods = append(m.pods, p)
+}
+
+func (m *Model) named(name string) *pod {
+	for _, p := range m.pods {
+		if p.Name == name {
+			return p
+		}
+	}
+	return nil
+}
+
+// actives are the pods that truly count.
+func (m *Model) actives() []*pod {
+	return slices.DeleteFunc(slices.Clone(m.pods), func(p *pod) bool { return p.foreign || !p.Active() })
+}

@@ -1,0 +1,141 @@
+package model_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/apps/podset/contract"
+	"github.com/governor-dev/governor/apps/podset/model"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+func set() *appv1.PodSet {
+	p := &appv1.PodSet{}
+	p.Name, p.Namespace, p.UID, p.Generation = contract.Set, "ns", "set", 1
+	return p
+}
+
+// mended lets somebody raise the quota once the faults have stopped: after a stretch in
+// which nothing else was broken.
+type mended struct {
+	*model.Model
+	calm int
+}
+
+func (m *mended) Break(now time.Time, chance *rand.Rand) string {
+	m.calm = 0
+	return m.Model.Break(now, chance)
+}
+
+func (m *mended) Tick(now time.Time, chance *rand.Rand) {
+	if m.calm++; m.calm > 60 {
+		m.Raise()
+	}
+	m.Model.Tick(now, chance)
+}
+
+func life() sim.Life[*appv1.PodSet, podset.World] {
+	return sim.Life[*appv1.PodSet, podset.World]{
+		Planner: podset.Planner{}, Gates: podset.Gates(),
+		Begin: func(chance *rand.Rand) (*appv1.PodSet, sim.Model[*appv1.PodSet, podset.World]) {
+			p := set()
+			p.Spec.Replicas = int32(chance.IntN(6))
+			return p, &mended{Model: model.New()}
+		},
+		Edit: func(want *appv1.PodSet, chance *rand.Rand) {
+			want.Spec.Replicas = int32(chance.IntN(6))
+			want.Spec.Template.Metadata.Labels = map[string]string{"edit": fmt.Sprint(chance.IntN(3))}
+		},
+		Kept:     kept,
+		Patience: 900, // what ends again and again is replaced after five minutes
+	}
+}
+
+func kept(want *appv1.PodSet, seen podset.World) error {
+	podset.Planner{}.Status(want, seen)
+	s, n := want.Status, want.Spec.Replicas
+	if s.Replicas != n || s.AvailableReplicas != n || s.UpdatedReplicas != n {
+		return fmt.Errorf("of %d pods %d are there, %d available, %d updated", n, s.Replicas, s.AvailableReplicas, s.UpdatedReplicas)
+	}
+	if strays := seen.Strays(); len(strays) > 0 {
+		return fmt.Errorf("the set keeps %v, which is not its own", strays)
+	}
+	return nil
+}
+
+func TestLives(t *testing.T) { sim.Lives(t, life(), 1000) }
+
+// system runs the planner on the model, in logical time.
+type system struct {
+	*model.Model
+	want   *appv1.PodSet
+	now    time.Time
+	chance *rand.Rand
+}
+
+func newSystem(*testing.T) contract.System {
+	return &system{Model: model.New(), want: set(), now: time.Unix(1e9, 0), chance: rand.New(rand.NewPCG(1, 2))}
+}
+
+func (s *system) Apply(_ *testing.T, edit func(*appv1.PodSetSpec)) { edit(&s.want.Spec) }
+
+func (s *system) Put(_ *testing.T, name string, matching bool) { s.Model.Put(name, matching) }
+func (s *system) Hand(_ *testing.T, name string)               { s.Model.Hand(name) }
+func (s *system) Strip(_ *testing.T, name string)              { s.Model.Strip(name) }
+func (s *system) End(_ *testing.T, name string)                { s.Model.End(name) }
+func (s *system) Lose(_ *testing.T, name string)               { s.Model.Lose(name) }
+func (s *system) Owners(*testing.T) map[string]bool            { return s.Model.Owners() }
+
+func (s *system) Tells(*testing.T) *appv1.PodSet { return s.want }
+
+func (s *system) Until(t *testing.T, what string, holds func() error) {
+	t.Helper()
+	err := holds()
+	for range 200 {
+		if err == nil {
+			return
+		}
+		s.pass(t)
+		err = holds()
+	}
+	t.Fatalf("%s: %v", what, err)
+}
+
+func (s *system) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *appv1.PodSet {
+	t.Helper()
+	var d lifecycle.Decision
+	for range 200 {
+		if d = s.pass(t); d.Outcome == outcome && d.Reason == reason {
+			return s.want
+		}
+	}
+	t.Fatalf("still %s, want %s %s", d, outcome, reason)
+	return nil
+}
+
+// pass is a second with one turn of the operator in it.
+func (s *system) pass(t *testing.T) lifecycle.Decision {
+	t.Helper()
+	s.now = s.now.Add(time.Second)
+	s.Tick(s.now, s.chance)
+	p := podset.Planner{}
+	if err := s.Provide(s.want, nil, sim.Fair()); err != nil {
+		t.Fatal(err)
+	}
+	seen := s.Observe(s.now)
+	d := p.Next(s.want, seen, s.now)
+	if d.Outcome == lifecycle.Proceeding && !s.want.IsPaused() {
+		if err := s.Act(s.want, seen, d.Step, sim.Fair()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.Status(s.want, seen)
+	return d
+}
+
+func TestContract(t *testing.T) { contract.Run(t, newSystem) }

@@ -1,0 +1,131 @@
+package podset_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+func TestNext(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		replicas int32
+		seen     string
+		later    time.Duration
+		want     string
+	}{
+		"Whole":             {"nothing is to be done", 3, "rrr", 0, "Settled AllAvailable: All 3 pods are available."},
+		"None":              {"no pod is wanted and none is there", 0, "", 0, "Settled ScaledToZero: No pod is wanted; set spec.replicas to have some."},
+		"LeavingIsGone":     {"a pod that is being deleted is none", 1, "rl", 0, "Settled AllAvailable: All 1 pods are available."},
+		"Empty":             {"all are made at once", 3, "", 0, "Proceed Grow web (TooFewPods): Making 3 pods, 0 of 3 are there."},
+		"TooFew":            {"a leaving pod is replaced before it is gone", 2, "rl", 0, "Proceed Grow web (TooFewPods): Making 1 pod, 1 of 2 are there."},
+		"TooMany":           {"who has not started goes first", 1, "rs", 0, "Proceed Shrink web (TooManyPods): Deleting 1 pod of 2, 1 are wanted: web-1."},
+		"Starting":          {"it only takes time", 2, "rs", 0, "Wait PodsReady web (PodsStarting): 1 of 2 pods are ready; the others are starting."},
+		"Orphan":            {"it is adopted before it is counted", 1, "rn", 0, "Proceed Adopt web (LabelsMatch): Adopting web-1: the labels are those of this set, and nobody controls them."},
+		"Stray":             {"it is let go before another is made", 2, "rt", 0, "Proceed LetGo web (LabelsChanged): Letting go of web-1: without the labels of this set they are not its pods."},
+		"Ended":             {"the first end is replaced at once", 2, "re", 0, "Proceed Succeed web (PodsEnded): Removing 1 pod that ended (web-1) and making 1 in their place."},
+		"EndedNotMissed":    {"an ended pod that nobody misses is removed", 1, "ra", 0, "Proceed Succeed web (PodsEnded): Removing 1 pod that ended (web-1) and making 0 in their place."},
+		"EndedAgain":        {"what ends again waits, and keeps its place", 2, "ra", 0, "Wait PauseOver web (PodsEndEarly): 1 pod ended soon after the start, and not for the first time: web-1. They are replaced after a pause that grows; see their logs."},
+		"EndedAgainLater":   {"the pause is over", 2, "ra", 5 * time.Second, "Proceed Succeed web (PodsEnded): Removing 1 pod that ended (web-1) and making 1 in their place."},
+		"EndedAndTooFew":    {"others are made meanwhile", 3, "ra", 0, "Proceed Grow web (TooFewPods): Making 1 pod, 1 of 3 are there."},
+		"Outdated":          {"one of few may be away", 2, "oo", 0, "Proceed Renew web (TemplateChanged): Replacing 1 pod of 2 that have an earlier template: web-0."},
+		"OutdatedByTheRest": {"nobody more may be away", 2, "os", 0, "Wait PodsReady web (PodsStarting): 1 of 2 pods are ready; the others are starting."},
+		"OutdatedManyAway":  {"a quarter may be away", 8, "oooooooo", 0, "Proceed Renew web (TemplateChanged): Replacing 2 pods of 8 that have an earlier template: web-0, web-1."},
+		"OutdatedBroken":    {"who does not work is not missed", 4, "bbbo", 0, "Proceed Renew web (TemplateChanged): Replacing 3 pods of 4 that have an earlier template: web-0, web-1, web-2."},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := podset.Planner{}.Next(set(c.replicas), world(c.seen), now.Add(c.later))
+			if got.String() != c.want {
+				t.Errorf("%s:\ngot  %s\nwant %s", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+func TestTroubleIsNamed(t *testing.T) {
+	cases := map[string]struct {
+		trouble lifecycle.Trouble
+		age     time.Duration
+		want    lifecycle.Outcome
+	}{
+		"Image":          {lifecycle.ImageUnpullable, 0, lifecycle.Blocked},
+		"Container":      {lifecycle.BadContainer, 0, lifecycle.Blocked},
+		"Crash":          {lifecycle.CrashLooping, 0, lifecycle.Blocked},
+		"NoNodeYet":      {lifecycle.Unschedulable, 29 * time.Second, lifecycle.Waiting},
+		"NoNodeAfterAll": {lifecycle.Unschedulable, 30 * time.Second, lifecycle.Blocked},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := world("rs")
+			w.Pods[1].Trouble, w.Pods[1].Detail, w.Pods[1].Since = c.trouble, "it is so", now.Add(-c.age)
+			d := podset.Planner{}.Next(set(2), w, now)
+			if d.Outcome != c.want || c.want == lifecycle.Blocked && d.Reason != string(c.trouble) {
+				t.Errorf("got %s, want %s %s", d, c.want, c.trouble)
+			}
+			if c.want == lifecycle.Waiting && d.Deadline != now.Add(time.Second) {
+				t.Errorf("it is looked at again at %s", d.Deadline)
+			}
+		})
+	}
+}
+
+// A pod that ends again and again is replaced after 5 s, 10 s and so on up to 5 min.
+func TestThePauseGrows(t *testing.T) {
+	for attempt, want := range map[int]time.Duration{
+		0: 0, 1: 5 * time.Second, 2: 10 * time.Second, 6: 160 * time.Second, 7: 5 * time.Minute, 1000: 5 * time.Minute,
+	} {
+		w := world("e")
+		w.Pods[0].Attempt = attempt
+		d := podset.Planner{}.Next(set(1), w, now)
+		switch {
+		case want == 0:
+			if d.Outcome != lifecycle.Proceeding {
+				t.Errorf("attempt 0: %s", d)
+			}
+		case d.Outcome != lifecycle.Waiting || d.Deadline.Sub(now) != want:
+			t.Errorf("attempt %d: %s until %s, want a pause of %s", attempt, d, d.Deadline, want)
+		}
+		if heirs := podset.Heirs("web", w, podset.Departed(w, 1), 1); heirs[0].Attempt != attempt+1 {
+			t.Errorf("the heir of attempt %d is attempt %d", attempt, heirs[0].Attempt)
+		}
+	}
+	w := world("a")
+	w.Pods[0].Began = now.Add(-10 * time.Minute)
+	if d := (podset.Planner{}).Next(set(1), w, now); d.Outcome != lifecycle.Proceeding {
+		t.Errorf("the end of a long life is no fault: %s", d)
+	}
+}
+
+func TestMayBeAway(t *testing.T) {
+	number, share := intstr.FromInt32(3), intstr.FromString("50%")
+	for want, away := range map[string]*intstr.IntOrString{"3": &number, "5": &share, "2": nil} {
+		s := set(10)
+		s.Spec.MaxUnavailable = away
+		d := podset.Planner{}.Next(s, world("oooooooooo"), now)
+		if d.Step.Args["pods"] != want || d.Step.Class != lifecycle.Disruptive {
+			t.Errorf("%v: %s replaces %s pods, want %s", away, d, d.Step.Args["pods"], want)
+		}
+	}
+}
+
+// A gate that is asked with more than the rules would ask for holds the step.
+func TestKeepsAvailable(t *testing.T) {
+	w := world("oooo")
+	d := podset.Planner{}.Next(set(4), w, now)
+	judge := func(s lifecycle.Step) []lifecycle.Refusal {
+		during, _ := podset.Planner{}.Effect(w, s)
+		return lifecycle.Judge(podset.Gates(), w, during, s)
+	}
+	if held := judge(d.Step); len(held) > 0 {
+		t.Errorf("the rules' own step is held: %v", held)
+	}
+	d.Step.Args["pods"] = "2"
+	if held := judge(d.Step); len(held) != 1 {
+		t.Error("a step that takes too many away passes")
+	}
+}

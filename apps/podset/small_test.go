@@ -1,0 +1,151 @@
+package podset_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// smallWorlds calls do for every world of up to most pods.
+func smallWorlds(most int, do func(letters string)) {
+	var grow func(string)
+	grow = func(letters string) {
+		do(letters)
+		if len(letters) == most {
+			return
+		}
+		for _, kind := range "rsobleant" {
+			grow(letters + string(kind))
+		}
+	}
+	grow("")
+}
+
+// From every small world the rules lead to rest, and on the way no step makes a pod too
+// many, and none takes away more than may be away.
+func TestSmallWorlds(t *testing.T) {
+	worlds := 0
+	smallWorlds(4, func(letters string) {
+		for replicas := range int32(5) {
+			worlds++
+			if err := lives(replicas, letters); err != nil {
+				t.Fatalf("%d of %q: %v", replicas, letters, err)
+			}
+		}
+	})
+	t.Logf("%d worlds", worlds)
+}
+
+func lives(replicas int32, letters string) error {
+	want, seen, told := set(replicas), world(letters), []string{}
+	for range 40 {
+		d := podset.Planner{}.Next(want, seen, now)
+		told = append(told, d.String())
+		if d.Outcome == lifecycle.Done {
+			return atRest(replicas, seen)
+		}
+		if d.Outcome == lifecycle.Blocked {
+			return fmt.Errorf("blocked: %s", d)
+		}
+		during, after := podset.Planner{}.Effect(seen, d.Step)
+		if d.Outcome == lifecycle.Proceeding {
+			if err := harmless(replicas, seen, during, d.Step); err != nil {
+				return fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
+			}
+		}
+		seen = after
+	}
+	return fmt.Errorf("never at rest:\n%s", strings.Join(told, "\n"))
+}
+
+func harmless(replicas int32, seen, during podset.World, s lifecycle.Step) error {
+	was, is := len(seen.Actives()), len(during.Actives())
+	if is > was && is > int(replicas) && s.Name != podset.Adopt {
+		return fmt.Errorf("%s makes it %d", s, is)
+	}
+	if is < was && is < int(replicas) && s.Name != podset.Renew {
+		return fmt.Errorf("%s leaves %d", s, is)
+	}
+	if held := lifecycle.Judge(podset.Gates(), seen, during, s); len(held) > 0 {
+		return fmt.Errorf("%s is held: %v", s, held)
+	}
+	names := map[string]bool{}
+	for _, p := range during.Pods {
+		if names[p.Name] {
+			return fmt.Errorf("%s uses the name %s twice", s, p.Name)
+		}
+		names[p.Name] = true
+	}
+	return nil
+}
+
+func atRest(replicas int32, seen podset.World) error {
+	active := seen.Actives()
+	good := func(p podset.Pod) bool { return p.Ready && p.Template == podset.Fingerprint(set(replicas)) }
+	if len(active) != int(replicas) || slices.ContainsFunc(active, func(p podset.Pod) bool { return !good(p) }) {
+		return fmt.Errorf("at rest with %v", active)
+	}
+	return nil
+}
+
+// A creation that is decided upon twice makes one pod: whatever subset of the new pods
+// another operator has made already, the names are those again.
+func TestTheSameNamesAgain(t *testing.T) {
+	seen := world("rlrs")
+	births := podset.Births("web", seen, 3)
+	if got, want := fmt.Sprint(births), "[{web-4 0} {web-5 0} {web-6 0}]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	seen.Pods = slices.Delete(seen.Pods, 1, 2)
+	if got, want := fmt.Sprint(podset.Births("web", seen, 2)), "[{web-1 0} {web-4 0}]"; got != want {
+		t.Errorf("the lowest number that is free comes first: got %s, want %s", got, want)
+	}
+}
+
+func TestNumbered(t *testing.T) {
+	for name, want := range map[string]bool{
+		"web-0": true, "web-17": true, "web-": false, "web-01": false, "web-x": false, "web": false, "web-2-0": false, "other-1": false, "web--1": false,
+	} {
+		if got := podset.Numbered("web", name); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+}
+
+func TestVictims(t *testing.T) {
+	early, late := now.Add(-time.Hour), now
+	pod := func(name string, edit func(*podset.Pod)) podset.Pod {
+		p := podset.Pod{Name: name, Node: name, Phase: podset.Running, Ready: true, ReadySince: early, Created: early}
+		edit(&p)
+		return p
+	}
+	// In the order in which they go.
+	want := []podset.Pod{
+		pod("unassigned", func(p *podset.Pod) { p.Node, p.Phase, p.Ready = "", podset.Pending, false }),
+		pod("pending", func(p *podset.Pod) { p.Phase, p.Ready = podset.Pending, false }),
+		pod("unknown", func(p *podset.Pod) { p.Phase = podset.Unknown }),
+		pod("unready", func(p *podset.Pod) { p.Ready, p.ReadySince = false, time.Time{} }),
+		pod("cheap", func(p *podset.Pod) { p.Cost = -5 }),
+		pod("crowded-a", func(p *podset.Pod) { p.Node, p.ReadySince = "n", late }),
+		pod("crowded-b", func(p *podset.Pod) { p.Node = "n" }),
+		pod("fresh", func(p *podset.Pod) { p.ReadySince = late }),
+		pod("restarted", func(p *podset.Pod) { p.Restarts = 3 }),
+		pod("young", func(p *podset.Pod) { p.Created = late }),
+		pod("z-old", func(*podset.Pod) {}),
+		pod("dear", func(p *podset.Pod) { p.Cost = 9 }),
+	}
+	mixed := []podset.Pod{want[5], want[11], want[0], want[9], want[3], want[10], want[7], want[1], want[8], want[2], want[6], want[4]}
+	for n := range len(want) + 1 {
+		got := podset.Victims(mixed, n)
+		for i := range n {
+			if len(got) != n || got[i].Name != want[i].Name {
+				t.Fatalf("victim %d is %s, want %s", i, got[i].Name, want[i].Name)
+			}
+		}
+	}
+}

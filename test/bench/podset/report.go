@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// goal is the most that a PodSet may take by what a ReplicaSet takes.
+const goal = 1.2
+
+// results are what is written.
+type results struct {
+	Date        string `json:"date"`
+	Size        int    `json:"size"`
+	ReplicaSets []life `json:"replicaSets"`
+	PodSets     []life `json:"podSets"`
+	Rest        calm   `json:"rest"`
+}
+
+// calm is what the operator does when there is nothing to do for a set of that size.
+type calm struct {
+	Seconds  float64 `json:"seconds"`
+	Requests float64 `json:"requests"`
+	CPU      float64 `json:"cpuSeconds"`
+	// Grow is how many requests it took to get there, from 1.
+	Grow    float64 `json:"requestsToGrow"`
+	GrowCPU float64 `json:"cpuSecondsToGrow"`
+}
+
+func (r *results) add(c contender, l life) {
+	if c.kind() == "PodSet" {
+		r.PodSets = append(r.PodSets, l)
+		return
+	}
+	r.ReplicaSets = append(r.ReplicaSets, l)
+}
+
+// rest grows a set once more and leaves it in peace.
+func (s *stage) rest(ctx context.Context, o options) (c calm, err error) {
+	if err := s.begin(ctx, podSet{}); err != nil {
+		return c, err
+	}
+	first, err := s.read(ctx)
+	if err != nil {
+		return c, err
+	}
+	if _, _, err = s.scale(ctx, podSet{}, o.size); err != nil {
+		return c, err
+	}
+	if err := pause(ctx, 3*time.Second); err != nil {
+		return c, err
+	}
+	before, err := s.read(ctx)
+	if err != nil {
+		return c, err
+	}
+	if err := pause(ctx, o.rest); err != nil {
+		return c, err
+	}
+	after, err := s.read(ctx)
+	return calm{
+		Seconds: o.rest.Seconds(), Requests: after.requests - before.requests, CPU: after.cpu - before.cpu,
+		Grow: before.requests - first.requests, GrowCPU: before.cpu - first.cpu,
+	}, err
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// reading is what the operator says that it has used.
+type reading struct{ requests, cpu float64 }
+
+func (s *stage) read(ctx context.Context) (r reading, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
+	if err != nil {
+		return r, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return r, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	raw, err := io.ReadAll(resp.Body)
+	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
+		name, value, _ := strings.Cut(lines.Text(), " ")
+		n, _ := strconv.ParseFloat(value, 64)
+		switch {
+		case strings.HasPrefix(name, "rest_client_requests_total"):
+			r.requests += n
+		case name == "process_cpu_seconds_total":
+			r.cpu = n
+		}
+	}
+	return r, err
+}
+
+func (r *results) table(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintf(t, "median of %d rounds, s\tReplicaSet\tPodSet\tratio\tgoal\t\n", len(r.PodSets))
+	for _, row := range []struct {
+		name string
+		of   func(life) float64
+	}{
+		{fmt.Sprintf("1 → %d: all pods exist", r.Size), func(l life) float64 { return l.Made }},
+		{fmt.Sprintf("1 → %d: all told available", r.Size), func(l life) float64 { return l.Ready }},
+		{fmt.Sprintf("%d → 1: the others are gone", r.Size), func(l life) float64 { return l.Gone }},
+		{fmt.Sprintf("%d → 1: told", r.Size), func(l life) float64 { return l.Told }},
+	} {
+		theirs, ours := median(r.ReplicaSets, row.of), median(r.PodSets, row.of)
+		mark := ""
+		if ours/theirs > goal {
+			mark = " ✗"
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%.2f\t%.2f\t%.2f%s\t≤ %.1f\t\n", row.name, theirs, ours, ours/theirs, mark, goal)
+	}
+	_ = t.Flush()
+	_, _ = fmt.Fprintf(w, "operator: %.0f requests and %.2f s of a core to grow; at rest with %d pods, %.0f s: %.0f requests, %.2f %% of a core\n",
+		r.Rest.Grow, r.Rest.GrowCPU, r.Size, r.Rest.Seconds, r.Rest.Requests, 100*r.Rest.CPU/r.Rest.Seconds)
+}
+
+func (r *results) save(path string) error {
+	raw, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, append(raw, '\n'), 0o600)
+}
+
+func median(all []life, of func(life) float64) float64 {
+	values := make([]float64, 0, len(all))
+	for _, l := range all {
+		values = append(values, of(l))
+	}
+	slices.Sort(values)
+	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
+}
