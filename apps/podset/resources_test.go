@@ -50,7 +50,7 @@ func TestBody(t *testing.T) {
 		Namespace: "ns", Name: "web-4",
 		Labels: map[string]string{
 			"tier": "front", "governor.dev/app": "podset", "app.kubernetes.io/instance": "web",
-			"app.kubernetes.io/managed-by": "governor", "governor.dev/template": podset.Fingerprint(want),
+			"governor.dev/template": podset.Fingerprint(want),
 		},
 		Annotations: map[string]string{"note": "x", "governor.dev/attempt": "2"},
 		OwnerReferences: []metav1.OwnerReference{{
