@@ -16,7 +16,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: install ## See it work: cluster, operator, an application that is scaled, broken, repaired and upgraded
+demo: install plugin ## See it work: cluster, operator, an application that is scaled, broken, repaired and upgraded
 	@go run ./examples/demo
 
 .PHONY: test
@@ -56,7 +56,14 @@ bin/kubectl-governor:
 	@CGO_ENABLED=0 go build -ldflags "-s -w" -o $@ ./cmd/kubectl-governor
 
 .PHONY: plugin
-plugin: bin/kubectl-governor ## Build the kubectl plugin; with bin in the PATH, `kubectl governor` is there
+plugin: bin/kubectl-governor ## Build the kubectl plugin; with bin in the PATH, `kubectl governor` is there, also for completion
+	@install -m 755 cmd/kubectl-governor/kubectl_complete-governor bin/kubectl_complete-governor
+
+VERSION ?= v0.1.0
+
+.PHONY: krew
+krew: ## Build the plugin for all platforms into build/krew, and its manifest for krew, dist/krew.yaml
+	@go run ./config/krew -version $(VERSION) -archives build/krew -out dist/krew.yaml
 
 .PHONY: image
 image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster

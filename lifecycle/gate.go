@@ -1,5 +1,12 @@
 package lifecycle
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
 // Gate is a named promise about every world, also the one during a step.
 type Gate[W any] struct {
 	// Name is the promise, e.g. KeepsQuorum. Users see it when a step is held.
@@ -20,6 +27,19 @@ type Refusal struct {
 	Gate string `json:"gate"`
 	// Message is its sentence for the user.
 	Message string `json:"message"`
+	// Policy is the name of the OperationPolicy whose gate it is; empty if it is one of
+	// the application's own, or of the operator.
+	Policy string `json:"policy,omitempty"`
+	// Until is when the gate opens by itself; zero if no time alone opens it.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// By names who objects, as a part of a sentence.
+func (r Refusal) By() string {
+	if r.Policy != "" {
+		return fmt.Sprintf("the policy %q", r.Policy)
+	}
+	return "the gate " + r.Gate
 }
 
 // Judge returns the gate's objection, or nil. It objects only if the world during
@@ -44,13 +64,29 @@ func Judge[W any](gates []Gate[W], before, during W, step Step) []Refusal {
 	return refusals
 }
 
-// HeldByGate is the reason of a step that is held.
-const HeldByGate = "HeldByGate"
+const (
+	// HeldByGate is the reason of a step that is held because of the world.
+	HeldByGate = "HeldByGate"
+	// HeldByPolicy is the reason of a step that is held because somebody said so.
+	HeldByPolicy = "HeldByPolicy"
+)
 
-// Held is the decision that a refusal makes of a step: waiting, because gates
-// open by themselves when the world gets better.
-func Held(step Step, r Refusal) Decision {
+// IsHeld reports whether the decision is to wait because a step is held, not because
+// the world is on its way.
+func (d Decision) IsHeld() bool { return d.Reason == HeldByGate || d.Reason == HeldByPolicy }
+
+// Held is the decision that refusals, of which there is one at least, make of a step:
+// waiting, because gates open by themselves when the world gets better, or the time
+// comes. All of them are named.
+func Held(step Step, refusals ...Refusal) Decision {
 	d := Decision{Outcome: Waiting, Reason: HeldByGate, Step: step}
-	d.Message = "The step " + step.String() + " is held by the gate " + r.Gate + ": " + r.Message
+	if slices.ContainsFunc(refusals, func(r Refusal) bool { return r.Policy != "" }) {
+		d.Reason = HeldByPolicy
+	}
+	var said []string
+	for _, r := range refusals {
+		said = append(said, "by "+r.By()+": "+r.Message)
+	}
+	d.Message = "The step " + step.String() + " is held " + strings.Join(said, "; and ")
 	return d
 }

@@ -15,8 +15,10 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/apps/etcd"
 	etcddriver "github.com/governor-dev/governor/apps/etcd/driver"
+	"github.com/governor-dev/governor/apps/etcd/legacy"
 	"github.com/governor-dev/governor/apps/memcached"
 	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/apps/podset"
@@ -24,9 +26,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
-// apis are the applications' own API groups.
+// apis are the API groups of the applications, and of those who say what may be done to them.
 func apis() []func(*runtime.Scheme) error {
-	return []func(*runtime.Scheme) error{appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme, v1beta2.AddToScheme}
+	return []func(*runtime.Scheme) error{appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme, v1beta2.AddToScheme, v1alpha1.AddToScheme}
 }
 
 // What the operator may do, and nothing else. Why it may read and write Secrets, and
@@ -40,6 +42,10 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=governor-system
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=governor-system
+//
+// What people own:
+// +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies;approvals,verbs=get;list;watch
+// +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies/status;approvals/status,verbs=update
 //
 // For every application:
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
@@ -81,6 +87,7 @@ func registerEtcd(op *engine.Operator) error {
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},
 		Watches: []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
+		Formers: []engine.Former{engine.Formerly(v1beta2.GroupVersion.WithKind("EtcdCluster"), legacy.ToV1)},
 	})
 }
 

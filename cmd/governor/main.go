@@ -1,44 +1,20 @@
-// Command governor is the operator.
+// Command governor is the operator, and writes the projects of others.
 package main
 
 import (
-	"context"
-	"fmt"
-	"os"
-	"os/signal"
-	"syscall"
-
-	"github.com/spf13/cobra"
+	"github.com/governor-dev/governor/operator"
+	"github.com/governor-dev/governor/scaffold"
 )
 
 // version is set when the binary is built for a release.
 var version = "v0.1.0"
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := root().ExecuteContext(ctx); err != nil {
-		os.Exit(1)
-	}
-}
+func main() { operator.Main(governor(), scaffold.Command(version)) }
 
-func root() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:          "governor",
-		Short:        "Runs stateful applications on Kubernetes as a good site reliability engineer would",
-		SilenceUsage: true,
-	}
-	cmd.AddCommand(run(), versionCommand())
-	return cmd
-}
-
-func versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cobra.NoArgs,
-		Run: func(cmd *cobra.Command, _ []string) {
-			_, _ = fmt.Fprintln(cmd.OutOrStdout(), version)
-		},
+// governor is what this operator has of its own.
+func governor() operator.Options {
+	return operator.Options{
+		Name: "governor", Short: "Runs stateful applications on Kubernetes as a good site reliability engineer would",
+		Version: version, APIs: apis(), Register: register, Conversions: conversions(), Converted: converted,
 	}
 }

@@ -57,6 +57,8 @@ changed or taken out afterwards shows, and the command then ends with an error.`
 	f.StringVar(&p.step, "step", "", "only this step, such as AddLearner")
 	f.StringVar(&p.result, "result", "", "only Succeeded, Failed or Refused")
 	f.DurationVar(&p.since, "since", 0, "only what is younger, such as 1h")
+	results := []string{string(history.Succeeded), string(history.Failed), string(history.Refused)}
+	_ = cmd.RegisterFlagCompletionFunc("result", cobra.FixedCompletions(results, cobra.ShellCompDirectiveNoFileComp))
 	p.add(cmd)
 	return cmd
 }
@@ -65,7 +67,7 @@ func (p *past) run(ctx context.Context, args []string) error {
 	if known := []string{"", string(history.Succeeded), string(history.Failed), string(history.Refused)}; !slices.Contains(known, p.result) {
 		return fmt.Errorf("--result %s is not known: use%s", p.result, strings.Join(known, " "))
 	}
-	t, err := p.find(args)
+	t, err := p.subject(args)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ const (
 	changes = 2 // a plan that has changes
 )
 
+// version is set by the build of a release.
+var version = "devel"
+
 // errChanges is the end of a plan with changes, and no error to tell.
 var errChanges = errors.New("there are changes")
 
@@ -31,7 +34,11 @@ func main() {
 	defer stop()
 	rest.SetDefaultWarningHandler(rest.NewWarningWriter(os.Stderr, rest.WarningWriterOptions{Deduplicate: true}))
 	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
-	err := root(&session{flags: flags(), IOStreams: streams, now: time.Now}).ExecuteContext(ctx)
+	s := &session{
+		flags: flags(), IOStreams: streams, now: time.Now,
+		screen: screenOf(os.Stdout), asks: screenOf(os.Stdin) != nil,
+	}
+	err := root(s).ExecuteContext(ctx)
 	switch {
 	case errors.Is(err, errChanges):
 		os.Exit(changes)
@@ -55,10 +62,14 @@ func root(s *session) *cobra.Command {
 		Annotations: map[string]string{
 			cobra.CommandDisplayNameAnnotation: "kubectl governor",
 		},
+		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	s.flags.AddFlags(cmd.PersistentFlags())
-	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s), statusCommand(s), pauseCommand(s), resumeCommand(s))
+	s.completeFlags(cmd)
+	cmd.AddCommand(statusCommand(s), membersCommand(s), eventsCommand(s))
+	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s))
+	cmd.AddCommand(approveCommand(s), revokeCommand(s), pauseCommand(s), resumeCommand(s))
 	return cmd
 }

@@ -27,7 +27,7 @@ func switchCommand(s *session, use, short string, value any, done string) *cobra
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.find(args)
+			t, err := s.subject(args)
 			if err != nil {
 				return err
 			}

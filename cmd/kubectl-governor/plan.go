@@ -55,7 +55,7 @@ Exits with 0 if there is nothing to do, 2 if there are changes, 1 on an error.`,
 	cmd.MarkFlagsMutuallyExclusive("filename", "set")
 	cmd.MarkFlagsMutuallyExclusive("filename", "delete")
 	cmd.MarkFlagsMutuallyExclusive("delete", "set")
-	p.add(cmd)
+	p.add(cmd, formatWide)
 	return cmd
 }
 
@@ -64,11 +64,12 @@ func (p *plan) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return p.explain(t, err)
 	}
-	report, ok := preview.Decode(answer.GetAnnotations()[lifecycle.AnnotationPreview])
-	if !ok {
-		return p.silence(t)
+	report, err := p.read(t, answer)
+	if err != nil {
+		return err
 	}
-	if err := p.write(p.session, report, func() { p.tell(t, report) }); err != nil {
+	with := planned{report, digest(approved(report.Plan))}
+	if err := p.write(p.session, with, func() { p.tell(t, report); p.seal(with) }); err != nil {
 		return err
 	}
 	switch {
@@ -78,6 +79,20 @@ func (p *plan) run(ctx context.Context, args []string) error {
 		return nil
 	}
 	return fmt.Errorf("nothing will be done: %s: %s", report.Reason, report.Message)
+}
+
+// planned is a report as it is written with -o.
+type planned struct {
+	preview.Report
+	// StepsDigest is for approve --steps-digest; empty if there are no steps.
+	StepsDigest string `json:"stepsDigest,omitempty"`
+}
+
+// seal shows the digest to who asks for more.
+func (p *plan) seal(r planned) {
+	if p.wide() && r.StepsDigest != "" {
+		p.say("Steps digest: %s", r.StepsDigest)
+	}
 }
 
 // ask makes the dry run that asks.
@@ -101,6 +116,24 @@ func (p *plan) ask(ctx context.Context, args []string) (*target, *unstructured.U
 	return t, answer, err
 }
 
+// reportOn is the report on the object as it is.
+func (p *plan) reportOn(ctx context.Context, t *target) (preview.Report, error) {
+	answer, err := t.merge(ctx, asking(map[string]any{}, preview.Update), dryRun)
+	if err != nil {
+		return preview.Report{}, p.explain(t, err)
+	}
+	return p.read(t, answer)
+}
+
+// read takes the report out of the answer.
+func (p *plan) read(t *target, answer *unstructured.Unstructured) (preview.Report, error) {
+	report, ok := preview.Decode(answer.GetAnnotations()[lifecycle.AnnotationPreview])
+	if !ok {
+		return report, p.silence(t)
+	}
+	return report, nil
+}
+
 // dryRun are the options of a request that stores nothing.
 var dryRun = metav1.PatchOptions{
 	DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-governor", FieldValidation: metav1.FieldValidationStrict,
@@ -122,15 +155,9 @@ func (p *plan) explain(t *target, err error) error {
 
 // silence is why nobody answered.
 func (p *plan) silence(t *target) error {
-	kinds, err := p.governed()
-	if err != nil {
+	if err := p.mustRun(t); err != nil {
 		return err
 	}
-	for _, kind := range kinds {
-		if kind.GroupResource() == t.mapping.Resource.GroupResource() {
-			return errors.New("Governor does not answer: it is not running, it has no webhooks (--webhooks=false), " +
-				"or it does not watch the namespace " + t.GetNamespace() + ". Nothing was changed; see kubectl -n governor-system get pods")
-		}
-	}
-	return fmt.Errorf("%s is not run by Governor; kinds that are: kubectl api-resources --categories=%s", t, category)
+	return errors.New("Governor does not answer: it is not running, it has no webhooks (--webhooks=false), " +
+		"or it does not watch the namespace " + t.GetNamespace() + ". Nothing was changed; see kubectl -n governor-system get pods")
 }

@@ -82,8 +82,15 @@ func (p *plan) step(number int, s preview.Step) {
 		p.say("      meanwhile: %s", s.Meanwhile)
 	}
 	for _, gate := range s.Held {
-		p.say("      HELD by %s: %s", gate.Gate, gate.Message)
+		p.say("      HELD by %s: %s", holder(gate), gate.Message)
 	}
+}
+
+func holder(r lifecycle.Refusal) string {
+	if r.Policy != "" {
+		return r.By()
+	}
+	return r.Gate
 }
 
 func because(s lifecycle.Step) string {

@@ -1,19 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
-	"sync"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -24,54 +23,64 @@ type status struct {
 	*session
 	output
 
-	everywhere bool
-}
-
-// state is one object in the list.
-type state struct {
-	Namespace string `json:"namespace"`
-	// Object is kind/name.
-	Object string `json:"object"`
-	// Ready is True, False, Unknown or Paused.
-	Ready   string        `json:"ready"`
-	Reason  string        `json:"reason,omitempty"`
-	Message string        `json:"message,omitempty"`
-	Age     time.Duration `json:"-"`
+	everywhere, watch bool
 }
 
 func statusCommand(s *session) *cobra.Command {
 	st := &status{session: s}
 	cmd := &cobra.Command{
-		Use:   "status [TYPE/NAME]",
+		Use:   "status [TYPE [NAME] | TYPE/NAME]",
 		Short: "Show how everything is, or one object with its members",
+		Long: `Show how everything is that Governor runs, all objects of a type, or one object as a tree:
+its members, their pods and volumes, with health, version and node; what is under way,
+and which step is held by whom.
+
+With -w it stays, and shows every change as it comes: in place on a terminal, else as
+one line for each change.`,
 		Example: `  # everything that Governor runs in this namespace, and in all
   kubectl governor status
   kubectl governor status -A
 
+  # all etcd clusters, with versions and members
+  kubectl governor status etcd -o wide
+
   # one cluster, its members, pods and volumes
-  kubectl governor status etcd/my-cluster`,
+  kubectl governor status etcd/my-cluster
+
+  # watch an upgrade
+  kubectl governor status etcd my-cluster -w`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: s.complete,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return st.list(cmd.Context())
-			}
-			return st.one(cmd.Context(), args)
-		},
+		RunE:              func(cmd *cobra.Command, args []string) error { return st.run(cmd.Context(), args) },
 	}
-	cmd.Flags().BoolVarP(&st.everywhere, "all-namespaces", "A", false, "in all namespaces")
-	st.add(cmd)
+	f := cmd.Flags()
+	f.BoolVarP(&st.everywhere, "all-namespaces", "A", false, "in all namespaces")
+	f.BoolVarP(&st.watch, "watch", "w", false, "stay and show every change")
+	st.add(cmd, formatWide, formatName)
 	return cmd
 }
 
-// list shows all objects of all governed kinds.
-func (s *status) list(ctx context.Context) error {
-	kinds, err := s.governed()
+func (s *status) run(ctx context.Context, args []string) error {
+	if s.watch && !s.people() {
+		return fmt.Errorf("--watch is for people: -o %s cannot be followed, use text or wide", s.format)
+	}
+	switch {
+	case len(args) == 2 || len(args) == 1 && strings.Contains(args[0], "/"):
+		if s.everywhere {
+			return errors.New("--all-namespaces lists: leave it out to see one object")
+		}
+		return s.one(ctx, args)
+	case len(args) == 1:
+		return s.list(ctx, args[0])
+	}
+	return s.list(ctx, "")
+}
+
+// list shows all objects of the type, or of all governed kinds.
+func (s *status) list(ctx context.Context, only string) error {
+	kinds, err := s.chosen(only)
 	if err != nil {
 		return err
-	}
-	if len(kinds) == 0 {
-		return fmt.Errorf("no kind of this cluster is run by Governor: is it installed? (kubectl api-resources --categories=%s)", category)
 	}
 	namespace, _, err := s.flags.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
@@ -80,69 +89,186 @@ func (s *status) list(ctx context.Context) error {
 	if s.everywhere {
 		namespace = metav1.NamespaceAll
 	}
-	all, err := s.states(ctx, kinds, namespace)
-	return errors.Join(s.write(s.session, all, func() { s.table(all, namespace) }), err)
+	client, err := s.dynamic()
+	if err != nil {
+		return err
+	}
+	var sources []source
+	for _, k := range kinds {
+		sources = append(sources, source{kind: k.GroupVersionResource, namespace: namespace})
+	}
+	found, faults := fetch(ctx, client, sources)
+	fault := errors.Join(faults...)
+	if s.watch && fault == nil {
+		on := &paper{session: s.session, replaces: s.screen != nil}
+		return s.follow(ctx, client, sources, func(c catch) []line { return s.rows(s.states(c)) }, on)
+	}
+	all := s.states(found)
+	return errors.Join(s.write(s.session, all, func() { s.print(all) }), fault)
 }
 
-// states asks for all kinds at once. A kind that may not be listed hides no other.
-func (s *status) states(ctx context.Context, kinds []schema.GroupVersionResource, namespace string) ([]state, error) {
-	client, err := s.dynamic()
+// chosen are the kinds to list.
+func (s *status) chosen(only string) ([]kind, error) {
+	kinds, err := s.governed(true)
 	if err != nil {
 		return nil, err
 	}
-	found, faults := make([][]state, len(kinds)), make([]error, len(kinds))
-	var wait sync.WaitGroup
-	for i, kind := range kinds {
-		wait.Go(func() {
-			list, err := client.Resource(kind).Namespace(namespace).List(ctx, metav1.ListOptions{})
-			if err != nil {
-				faults[i] = err
-				return
-			}
-			for j := range list.Items {
-				found[i] = append(found[i], s.state(&list.Items[j]))
-			}
-		})
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("no kind of this cluster is run by Governor: is it installed? (kubectl api-resources --categories=%s)", category)
 	}
-	wait.Wait()
+	if only == "" {
+		return kinds, nil
+	}
+	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return !k.called(only) })
+	if len(kinds) == 0 {
+		return nil, fmt.Errorf("%q is no type that Governor runs; %s", only, s.kindsHere())
+	}
+	return kinds, nil
+}
+
+// state is one object in the list.
+type state struct {
+	Namespace string `json:"namespace"`
+	// Object is kind/name.
+	Object string `json:"object"`
+	// Ready is True, False, Unknown or Paused.
+	Ready   string `json:"ready"`
+	Reason  string `json:"reason,omitempty"`
+	Message string `json:"message,omitempty"`
+	// Since is when Ready became what it is.
+	Since *metav1.Time `json:"since,omitempty"`
+	// Held says that a gate or a policy holds the next step, as Message tells.
+	Held bool `json:"held,omitempty"`
+	// Moving says that something is under way, and Stalled that somebody must act.
+	Moving  bool `json:"moving,omitempty"`
+	Stalled bool `json:"stalled,omitempty"`
+	// Version runs, and Count is how many are ready of those there are, if the kind tells.
+	Version string `json:"version,omitempty"`
+	Count   string `json:"membersReady,omitempty"`
+
+	age  time.Duration
+	full string
+}
+
+func (s *status) states(found catch) []state {
 	all := []state{}
 	for _, some := range found {
-		all = append(all, some...)
+		for _, obj := range some {
+			all = append(all, s.state(obj))
+		}
 	}
-	return all, errors.Join(faults...)
+	return all
 }
 
 func (s *status) state(obj *unstructured.Unstructured) state {
+	kind := strings.ToLower(obj.GetKind())
 	st := state{
-		Namespace: obj.GetNamespace(), Object: strings.ToLower(obj.GetKind()) + "/" + obj.GetName(),
+		Namespace: obj.GetNamespace(), Object: kind + "/" + obj.GetName(),
 		Ready: string(metav1.ConditionUnknown), Reason: "NotSeen", Message: "Governor has not looked at it yet.",
-		Age: s.now().Sub(obj.GetCreationTimestamp().Time),
+		Version: versionOf(obj), Count: membersOf(obj),
+		age:  s.now().Sub(obj.GetCreationTimestamp().Time),
+		full: kind + "." + obj.GroupVersionKind().Group + "/" + obj.GetName(),
 	}
 	all := conditions(obj)
 	if c := apimeta.FindStatusCondition(all, lifecycle.Ready); c != nil {
-		st.Ready, st.Reason, st.Message = string(c.Status), c.Reason, c.Message
+		st.Ready, st.Reason, st.Message, st.Since = string(c.Status), c.Reason, c.Message, &c.LastTransitionTime
+		st.Held = strings.HasPrefix(c.Reason, "HeldBy")
 	}
+	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.Reconciling)
+	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.Stalled)
 	if isPaused(all) {
 		st.Ready = lifecycle.Paused
 	}
 	return st
 }
 
-func (s *status) table(all []state, namespace string) {
-	if len(all) == 0 {
-		s.say("There is nothing that Governor runs here.")
-		return
-	}
-	w := tabwriter.NewWriter(s.Out, 0, 0, 3, ' ', 0)
-	row := func(place string, cells ...string) {
-		if namespace == metav1.NamespaceAll {
-			cells = append([]string{place}, cells...)
+// versionOf is what runs, by the conventions of status.
+func versionOf(obj *unstructured.Unstructured) string {
+	for _, path := range [][]string{{"status", "version"}, {"status", "version", "current"}, {"status", "image"}, {"spec", "version"}} {
+		if v, ok, err := unstructured.NestedString(obj.Object, path...); ok && err == nil && v != "" {
+			return tag(v)
 		}
-		_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	row("NAMESPACE", "OBJECT", "READY", "REASON", "AGE", "MESSAGE")
+	return ""
+}
+
+// tag is the version in the name of an image.
+func tag(image string) string {
+	image, _, _ = strings.Cut(image, "@")
+	return image[strings.LastIndexAny(image, ":/")+1:]
+}
+
+func membersOf(obj *unstructured.Unstructured) string {
+	ready, ok, _ := unstructured.NestedInt64(obj.Object, "status", "readyReplicas")
+	all, known, _ := unstructured.NestedInt64(obj.Object, "status", "replicas")
+	if !ok && !known {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", ready, all)
+}
+
+// mood is the colour of a state.
+func (st state) mood() tone {
+	switch {
+	case st.Stalled:
+		return bad
+	case st.Ready == string(metav1.ConditionTrue):
+		return good
+	}
+	return fair
+}
+
+func (s *status) print(all []state) {
+	switch {
+	case s.format == formatName:
+		for _, st := range all {
+			s.say("%s", st.full)
+		}
+	case len(all) == 0:
+		s.say("There is nothing that Governor runs here.")
+	default:
+		for _, l := range s.rows(all) {
+			s.say("%s", l.text)
+		}
+	}
+}
+
+// rows are the lines of the list. Where nothing is replaced they have no age, which
+// would make every line a new one, and no columns.
+func (s *status) rows(all []state) []line {
+	ages := s.screen != nil || !s.watch
+	table := [][]cell{s.row(ages, cells("NAMESPACE", "OBJECT", "READY", "VERSION", "MEMBERS", "REASON", "AGE", "MESSAGE"))}
+	keys := []string{""}
 	for _, st := range all {
-		row(st.Namespace, st.Object, st.Ready, st.Reason, duration.HumanDuration(st.Age), st.Message)
+		row := cells(st.Namespace, st.Object, st.Ready, cmp.Or(st.Version, "-"), cmp.Or(st.Count, "-"), st.Reason, duration.HumanDuration(st.age), st.Message)
+		row[2].tone = st.mood()
+		table = append(table, s.row(ages, row))
+		keys = append(keys, st.Namespace+"/"+st.Object)
 	}
-	_ = w.Flush()
+	lines := make([]line, len(table))
+	var texts []string
+	if ages {
+		texts = s.table(table)
+	}
+	for i := range table {
+		if lines[i].key = keys[i]; ages {
+			lines[i].text = texts[i]
+		} else {
+			lines[i].text = s.table(table[i : i+1])[0]
+		}
+	}
+	return lines
+}
+
+// row leaves out the columns that are not asked for.
+func (s *status) row(ages bool, full []cell) []cell {
+	const place, version, members, age = 0, 3, 4, 6
+	var row []cell
+	for i, c := range full {
+		hidden := i == place && !s.everywhere || (i == version || i == members) && !s.wide() || i == age && !ages
+		if !hidden {
+			row = append(row, c)
+		}
+	}
+	return row
 }

@@ -30,7 +30,7 @@ history and its events.`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.find(args)
+			t, err := s.subject(args)
 			if err != nil {
 				return err
 			}

@@ -27,6 +27,10 @@ const (
 
 // Options say which certificate is kept for whom.
 type Options struct {
+	// Program is the operator's name, for the labels of the Secret; empty means
+	// governor.
+	Program string
+
 	// Namespace and Secret are where the certificate lies.
 	Namespace, Secret string
 

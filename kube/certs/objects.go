@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -61,8 +62,9 @@ func (k *Keeper) fetch(ctx context.Context, secret *corev1.Secret) error {
 
 // save writes the data, if nobody else wrote since the Secret was read.
 func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, data Data) error {
+	program := cmp.Or(k.options.Program, "governor")
 	wanted := coreapply.Secret(secret.Name, secret.Namespace).WithType(secret.Type).WithData(data).
-		WithLabels(map[string]string{lifecycle.LabelName: "governor", lifecycle.LabelManagedBy: "governor"})
+		WithLabels(map[string]string{lifecycle.LabelName: program, lifecycle.LabelManagedBy: program})
 	if secret.ResourceVersion != "" {
 		wanted.WithResourceVersion(secret.ResourceVersion)
 	}

@@ -70,9 +70,11 @@ func consult[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *fore
 	a := newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme())
 	a.voices = append(a.voices, ahead.warn)
 	op.advice.kinds.Store(gvk, a)
-	op.previews.kinds.Store(gvk, &oracle[T, W]{
-		app: app, namespaces: op.options.Namespaces, decoder: a.decoder, ahead: ahead, now: op.options.Now,
-	})
+	o := &oracle[T, W]{app: app, namespaces: op.options.Namespaces, decoder: a.decoder, ahead: ahead, now: op.options.Now}
+	op.previews.kinds.Store(gvk, o)
+	for _, former := range app.Formers {
+		op.previews.kinds.Store(former.Kind, translated{former, o})
+	}
 	return nil
 }
 

@@ -43,7 +43,7 @@ func (r *report[T, W]) announcement() announcement {
 	switch {
 	case r.taken != nil && r.taken.err == nil:
 		step := r.taken.step
-		a.reason, a.action, a.note = step.Reason, step.Name, step.Message
+		a.reason, a.action, a.note = step.Reason, step.Name, step.Message+passed(r.bypass)
 	case news(r.before, r.decision):
 		a.reason, a.note = r.decision.Reason, r.decision.Message
 		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {

@@ -20,6 +20,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"time"
@@ -32,6 +33,9 @@ import (
 
 // Options are what all applications of one operator share.
 type Options struct {
+	// Name of the operator, as events tell it; empty means governor.
+	Name string
+
 	// Namespaces to watch; empty means all.
 	Namespaces []string
 
@@ -59,6 +63,7 @@ type Operator struct {
 	options Options
 	budget  *budget
 	kinds   *kinds
+	rules   *rules
 	// advice and previews are nil without webhooks.
 	advice, previews *desk
 }
@@ -69,6 +74,7 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if o.Budget <= 0 {
 		o.Budget = DefaultBudget
 	}
+	o.Name = cmp.Or(o.Name, "governor")
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -76,7 +82,11 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if err := mgr.Add(kinds); err != nil {
 		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
 	}
-	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds}
+	rules, err := watchRules(mgr, kinds, o)
+	if err != nil {
+		return nil, fmt.Errorf("cannot watch policies: %w", err)
+	}
+	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds, rules: rules}
 	if o.Webhooks {
 		op.advice, op.previews = newDesk(mgr, AdvicePath), newDesk(mgr, PreviewPath)
 	}
@@ -108,6 +118,9 @@ type App[T lifecycle.Custom, W any] struct {
 	// the object. Of the specification of a Pod the cache keeps the node and the names
 	// and images of the containers.
 	Watches []client.Object
+
+	// Formers are earlier versions of the kind in which users may ask for a preview.
+	Formers []Former
 
 	// Gather is for how long news about what belongs to an object are gathered before
 	// its turn; zero means not at all. With hundreds of pods that start at the same

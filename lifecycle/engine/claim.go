@@ -20,7 +20,7 @@ func hasFarewell(obj client.Object) bool { return controllerutil.ContainsFinaliz
 // claim puts the finalizer on an object whose deletion needs steps. Without such
 // steps there is none: nothing then keeps an object or its namespace from going.
 func (e *engine[T, W]) claim(ctx context.Context, r *report[T, W]) {
-	if !e.app.Farewell || leaving(r.obj) || hasFarewell(r.obj) || isPaused(r.obj) {
+	if !e.app.Farewell || leaving(r.obj) || hasFarewell(r.obj) || e.isPaused(r.obj) {
 		return
 	}
 	base := r.before.DeepCopyObject().(T)

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,18 +99,32 @@ func (d *diary) save(ctx context.Context, cm *corev1.ConfigMap) error {
 	return nil
 }
 
+// objections are the gates that refuse, and all that they say.
+func objections(refusals []lifecycle.Refusal) (gates, said string) {
+	var names, sentences []string
+	for _, r := range refusals {
+		name := r.Gate
+		if r.Policy != "" {
+			name = r.Policy + "/" + r.Gate
+		}
+		names, sentences = append(names, name), append(sentences, name+": "+r.Message)
+	}
+	return strings.Join(names, ", "), strings.Join(sentences, "; ")
+}
+
 // entry is what the turn did or refused, or nil.
 func (r *report[T, W]) entry() *history.Entry {
 	e := &history.Entry{At: r.began, Generation: r.obj.GetGeneration()}
 	switch {
 	case r.taken != nil:
 		e.At, e.Step, e.Duration, e.Result = r.taken.began, r.taken.step, r.taken.took, history.Succeeded
+		e.Approval, e.Bypass = r.approval, r.bypass
 		if r.taken.err != nil {
 			e.Result, e.Message = history.Failed, r.taken.err.Error()
 		}
 	case len(r.refusals) > 0:
 		e.Step, e.Result = r.decision.Step, history.Refused
-		e.Message = r.refusals[0].Gate + ": " + r.refusals[0].Message
+		e.HeldBy, e.Message = objections(r.refusals)
 	default:
 		return nil
 	}

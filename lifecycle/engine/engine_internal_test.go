@@ -17,6 +17,7 @@ import (
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
 func TestExplain(t *testing.T) {
@@ -96,6 +97,30 @@ func TestBudget(t *testing.T) {
 	}
 }
 
+// An object takes a slot of every pool or of none, and a policy's pool is its own.
+func TestBudgetsOfPolicies(t *testing.T) {
+	b := newBudget(5)
+	pool := func(name string) policy.Share {
+		return policy.Share{Policy: "p", Pool: name, Limit: 1, Among: "of the namespace " + name}
+	}
+	woken := 0
+	wake := func() { woken++ }
+	if b.ask("ring x/a", wake, pool("x")) != nil || b.ask("ring y/a", wake, pool("y")) != nil {
+		t.Fatal("each pool has a slot")
+	}
+	refusals := b.ask("ring x/b", wake, pool("z"), pool("x"))
+	if len(refusals) != 1 || refusals[0].Policy != "p" || !strings.Contains(refusals[0].Message, "of the namespace x it lets 1 be disturbed at once, and that is ring x/a") {
+		t.Fatalf("got %v", refusals)
+	}
+	if b.ask("ring z/a", wake, pool("z")) != nil {
+		t.Error("who gets nothing takes nothing")
+	}
+	b.release("ring x/a")
+	if woken != 1 || b.ask("ring x/b", wake, pool("x")) != nil {
+		t.Errorf("a free slot wakes who waits, and is theirs; woken %d", woken)
+	}
+}
+
 func TestNextTurn(t *testing.T) {
 	now := time.Unix(1000, 0)
 	step := lifecycle.Step{Name: "Add", Intent: lifecycle.Repair}
@@ -154,6 +179,40 @@ func TestNextTurnForACertificate(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := &report[*fake, struct{}]{decision: c.decision, due: now.Add(c.due)}
+			if got := testEngine(now).nextTurn(r).RequeueAfter; got != c.want {
+				t.Errorf("%s: got %v, want %v", c.reason, got, c.want)
+			}
+		})
+	}
+}
+
+// Who is held by a time comes back at that time, and who is held by the world is asked
+// again and again.
+func TestNextTurnOfTheHeld(t *testing.T) {
+	now := time.Unix(1000, 0)
+	window := lifecycle.Refusal{Policy: "p", Gate: policy.MaintenanceWindow, Until: now.Add(time.Minute)}
+	word := lifecycle.Refusal{Policy: "p", Gate: policy.Approval}
+	cases := map[string]struct {
+		reason   string
+		refusals []lifecycle.Refusal
+		expires  time.Duration
+		want     time.Duration
+	}{
+		"Window":   {"when it opens", []lifecycle.Refusal{window}, 0, time.Minute},
+		"Past":     {"it has just opened", []lifecycle.Refusal{{Policy: "p", Until: now.Add(-time.Second)}}, 0, onward},
+		"Far":      {"clocks may be put forward", []lifecycle.Refusal{{Policy: "p", Until: now.Add(time.Hour)}}, 0, wordless},
+		"Approval": {"a word wakes it", []lifecycle.Refusal{word}, 0, wordless},
+		"Both":     {"the first to change", []lifecycle.Refusal{word, window}, 0, time.Minute},
+		"Wave":     {"others are looked at", []lifecycle.Refusal{{Policy: "p", Gate: policy.Canary}, window}, 0, held},
+		"World":    {"so is the world", []lifecycle.Refusal{{Gate: "KeepsQuorum"}}, 0, held},
+		"Expiry":   {"an approval that ends is told of", []lifecycle.Refusal{window}, time.Second, time.Second},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &report[*fake, struct{}]{decision: lifecycle.Held(lifecycle.Step{}, c.refusals...), refusals: c.refusals}
+			if c.expires > 0 {
+				r.expires = now.Add(c.expires)
+			}
 			if got := testEngine(now).nextTurn(r).RequeueAfter; got != c.want {
 				t.Errorf("%s: got %v, want %v", c.reason, got, c.want)
 			}

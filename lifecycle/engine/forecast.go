@@ -38,7 +38,10 @@ func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
 // complete adds to the plan all that is known besides.
 func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) preview.Report {
 	r := preview.Report{
-		Plan: next.Plan, Paused: isPaused(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
+		Plan: e.overseen(ctx, now, next), Paused: e.isPaused(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
+	}
+	if r.Paused {
+		r.PausedBy = e.whyPaused(next.want)
 	}
 	changes, err := e.changes(ctx, now, next)
 	r.Resources = resources(changes)

@@ -66,15 +66,19 @@ func (f *foresight[T, W]) warn(ctx context.Context, old, want T) []string {
 	if none := *new(T); any(old) == any(none) {
 		now = want // it is being created
 	}
-	if isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
+	e := f.engine.Load()
+	if e == nil || e.isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
 		return nil // nothing will happen, or all of it is told
 	}
 	next, err := f.of(ctx, now, want)
 	if err != nil || ctx.Err() != nil {
 		return nil
 	}
-	if said := next.Brief(); said != "" {
-		return []string{said}
+	var said []string
+	for _, sentence := range []string{next.Brief(), holding(e.overseen(ctx, now, next))} {
+		if sentence != "" {
+			said = append(said, sentence)
+		}
 	}
-	return nil
+	return said
 }

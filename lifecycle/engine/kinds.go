@@ -129,6 +129,21 @@ func (k *kinds) vanish(ctx context.Context, d defined) {
 	}
 }
 
+// during runs something as long as the definition exists.
+func (k *kinds) during(ctx context.Context, d defined, run func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		k.vanish(ctx, d)
+		stop()
+	}()
+	err := run(ctx)
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
 // state of a definition.
 type state int
 

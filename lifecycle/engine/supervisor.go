@@ -60,7 +60,7 @@ func (s *supervisor[T, W]) once(ctx context.Context, log logr.Logger, gvk schema
 	d, err := s.operator.kinds.appear(ctx, gvk)
 	if err == nil {
 		log.Info("running", "crd", d.name)
-		err = s.during(ctx, d)
+		err = s.operator.kinds.during(ctx, d, s.run)
 	}
 	if err != nil && ctx.Err() == nil {
 		log.Error(err, "the application could not run and will be started again", "in", again)
@@ -75,21 +75,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
-}
-
-// during runs the application as long as the definition exists.
-func (s *supervisor[T, W]) during(ctx context.Context, d defined) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	go func() {
-		s.operator.kinds.vanish(ctx, d)
-		stop()
-	}()
-	err := s.run(ctx)
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 func (s *supervisor[T, W]) run(ctx context.Context) error {
@@ -110,6 +95,8 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	if err := s.warm(ctx, c); err != nil {
 		return err
 	}
+	s.operator.rules.await(ctx)
+	defer s.operator.rules.join(e.kind, e)()
 	s.ahead.engine.Store(e)
 	defer s.ahead.engine.Store(nil)
 	select {
@@ -122,6 +109,7 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	running.WithLabelValues(s.app.Name).Set(1)
 	defer forgetApp(s.app.Name)
 	defer s.operator.budget.releaseApp(s.app.Name)
+	defer s.operator.rules.dropApp(s.app.Name)
 	return c.Start(ctx)
 }
 
@@ -144,7 +132,7 @@ func (s *supervisor[T, W]) newEngine(store cache.Cache) (*engine[T, W], error) {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
 	tracker := freshness.New(c, mgr.GetAPIReader(), s.operator.options.Now)
-	return newEngine(s.operator, s.app, c, tracker), nil
+	return newEngine(s.operator, s.app, c, tracker)
 }
 
 func (s *supervisor[T, W]) newController(e *engine[T, W], store cache.Cache) (controller.Controller, error) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
 const (
@@ -22,6 +24,9 @@ const (
 	// held is when a held step is asked for again, for gates on what cannot be
 	// watched.
 	held = 15 * time.Second
+	// wordless is the same where only a person or a time lets the step pass: both wake
+	// it, unless somebody puts the clock forward.
+	wordless = 10 * time.Minute
 )
 
 // tell is the only place that makes a turn public: status, events, history,
@@ -34,6 +39,8 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 	e.log(ctx, r)
 	e.announce(r)
 	e.measure(r)
+	e.stand(r)
+	e.value(ctx, r)
 	if r.decision.Outcome == lifecycle.Done || r.paused {
 		e.operator.budget.release(e.holder(r.key))
 	}
@@ -52,7 +59,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	observedGeneration, conditions := r.obj.Told()
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
-		facts = pausedFacts(*conditions)
+		facts = pausedFacts(r.decision.Message, *conditions)
 	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
 		*observedGeneration = r.obj.GetGeneration()
 	}
@@ -75,10 +82,10 @@ func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Con
 }
 
 // pausedFacts keeps the summary as it was and adds why nothing moves.
-func pausedFacts(conditions []metav1.Condition) []lifecycle.Condition {
+func pausedFacts(why string, conditions []metav1.Condition) []lifecycle.Condition {
 	facts := []lifecycle.Condition{{
 		Type: lifecycle.Paused, Status: metav1.ConditionTrue, Reason: "Paused",
-		Message: "The operator observes only. Remove spec.paused or the annotation " + lifecycle.AnnotationPaused + " to resume.",
+		Message: why,
 	}}
 	for _, kind := range []string{lifecycle.Ready, lifecycle.Reconciling, lifecycle.Stalled} {
 		if c := apimeta.FindStatusCondition(conditions, kind); c != nil {
@@ -161,7 +168,7 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	case d.Outcome == lifecycle.Proceeding:
 		result.RequeueAfter = onward
 	case d.Outcome == lifecycle.Waiting && len(r.refusals) > 0:
-		result.RequeueAfter = held
+		result.RequeueAfter = e.heldFor(r.refusals)
 	case d.Outcome == lifecycle.Waiting && !d.Deadline.IsZero():
 		result.RequeueAfter = max(onward, d.Heartbeat(d.Deadline.Sub(e.now())).After)
 	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
@@ -171,15 +178,35 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	return result
 }
 
-// orDue is the time to the next turn, or to the next look at a certificate if that is
-// sooner, whatever the decision.
+// heldFor is how long to leave a held step: until the first gate opens by itself.
+func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal) time.Duration {
+	after := held
+	if !slices.ContainsFunc(refusals, watched) {
+		after = wordless
+	}
+	for _, r := range refusals {
+		if !r.Until.IsZero() {
+			after = min(after, max(onward, r.Until.Sub(e.now())))
+		}
+	}
+	return after
+}
+
+// watched reports whether the gate has to be asked again and again.
+func watched(r lifecycle.Refusal) bool {
+	return r.Policy == "" || r.Gate == policy.Canary
+}
+
+// orDue is the time to the next turn, or to the next look at a certificate or at the end
+// of an approval if that is sooner, whatever the decision.
 func (e *engine[T, W]) orDue(r *report[T, W], after time.Duration) time.Duration {
-	if r.due.IsZero() {
-		return after
+	for _, due := range []time.Time{r.due, r.expires} {
+		if due.IsZero() {
+			continue
+		}
+		if in := max(onward, due.Sub(e.now())); after == 0 || in < after {
+			after = in
+		}
 	}
-	due := max(onward, r.due.Sub(e.now()))
-	if after == 0 {
-		return due
-	}
-	return min(after, due)
+	return after
 }

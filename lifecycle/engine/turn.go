@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,6 +19,7 @@ import (
 	"github.com/governor-dev/governor/kube/freshness"
 	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
 )
 
 // lagging is when to look again whether the cache has caught up, in case that the
@@ -26,6 +29,7 @@ const lagging = 100 * time.Millisecond
 // engine runs the turns of one application.
 type engine[T lifecycle.Custom, W any] struct {
 	app      App[T, W]
+	kind     schema.GroupKind
 	operator *Operator
 	client   client.Client
 	driver   lifecycle.Driver[T, W]
@@ -40,19 +44,23 @@ type engine[T lifecycle.Custom, W any] struct {
 	queue    atomic.Pointer[queue]
 }
 
-func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) *engine[T, W] {
+func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) (*engine[T, W], error) {
+	gvk, err := c.GroupVersionKindFor(app.blank())
+	if err != nil {
+		return nil, err
+	}
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t,
+		app: app, kind: gvk.GroupKind(), operator: op, client: c, tracker: t,
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
-		recorder: op.mgr.GetEventRecorder("governor"),
+		recorder: op.mgr.GetEventRecorder(op.options.Name),
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		progress: newProgress(app.Name, op.options.Now),
-	}
+	}, nil
 }
 
 // report is what one turn found out and did; tell makes everything public of it.
@@ -69,6 +77,9 @@ type report[T lifecycle.Custom, W any] struct {
 	decision lifecycle.Decision
 	taken    *taken
 	refusals []lifecycle.Refusal
+	approval *history.Approval // what let the step pass, if it needed one
+	bypass   *history.Bypass   // what let it pass policies that hold it
+	expires  time.Time         // when an approval of the object ends; zero if none does
 	began    time.Time
 	decided  bool // the decision is about the object's present generation
 	paused   bool
@@ -94,6 +105,9 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 	}
 	obj := e.app.blank()
 	if err := e.client.Get(ctx, key, obj); err != nil {
+		if apierrors.IsNotFound(err) {
+			e.revoke(ctx, key)
+		}
 		e.forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -154,14 +168,9 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
 func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
-	if r.paused = isPaused(r.obj) && !leaving(r.obj); r.paused {
-		r.decision.Reason, r.decision.Message = lifecycle.Paused, "The operator observes only."
+	if r.paused = e.isPaused(r.obj) && !leaving(r.obj); r.paused {
+		r.decision.Reason, r.decision.Message = lifecycle.Paused, e.whyPaused(r.obj)
 	}
-}
-
-func isPaused(obj lifecycle.Object) bool {
-	p, ok := obj.(lifecycle.Pausable)
-	return ok && p.IsPaused() || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
 }
 
 func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
@@ -204,22 +213,6 @@ func (e *engine[T, W]) decide(_ context.Context, r *report[T, W]) {
 }
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }
-
-// judge asks the gates, and the fleet's budget, about the step.
-func (e *engine[T, W]) judge(_ context.Context, r *report[T, W]) {
-	if r.decision.Outcome != lifecycle.Proceeding {
-		return
-	}
-	step := r.decision.Step
-	during, _ := e.app.Planner.Effect(r.seen, step)
-	r.refusals = lifecycle.Judge(e.app.Gates, r.seen, during, step)
-	if len(r.refusals) == 0 && step.Class.Disturbs() && step.Intent != lifecycle.Repair {
-		r.refusals = e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) })
-	}
-	if len(r.refusals) > 0 {
-		r.decision = lifecycle.Held(step, r.refusals[0])
-	}
-}
 
 func (e *engine[T, W]) act(ctx context.Context, r *report[T, W]) {
 	if r.decision.Outcome != lifecycle.Proceeding {
@@ -264,6 +257,7 @@ func (e *engine[T, W]) holder(key types.NamespacedName) string {
 // release gives back what a leaving object held.
 func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.budget.release(e.holder(key))
+	e.operator.rules.drop(e.holder(key))
 	e.progress.forget(key)
 	e.waits.forget(key)
 }

@@ -67,7 +67,7 @@ func (w *waits) forget(key types.NamespacedName) {
 // follow ends the present wait if the decision is about something else. One that a
 // repair ends, or that leads nowhere, did not take its usual time.
 func (i *interval) follow(d lifecycle.Decision, now time.Time) {
-	waiting := d.Outcome == lifecycle.Waiting && d.Reason != lifecycle.HeldByGate
+	waiting := d.Outcome == lifecycle.Waiting && !d.IsHeld()
 	if d.Outcome == lifecycle.Retrying || waiting && d.Step.Same(i.step) {
 		return
 	}

@@ -69,6 +69,7 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
 		sources = append(sources, source.Kind(store, obj, belongings(s.app.Gather)))
 	}
+	sources = append(sources, source.Kind[client.Object](store, s.app.blank(), e.watchWaves()))
 	for _, src := range sources {
 		if err := c.Watch(src); err != nil {
 			return fmt.Errorf("cannot watch for %s: %w", s.app.Name, err)

@@ -57,10 +57,37 @@ type Entry struct {
 	// Awaited is what was waited for after the step, before the next decision that
 	// was none to wait.
 	Awaited []Await `json:"awaited,omitempty"`
+	// HeldBy names the gates that refused it, e.g. "weekends/MaintenanceWindow" for a
+	// gate of the policy "weekends".
+	HeldBy string `json:"heldBy,omitempty"`
+	// Approval is what let the step pass, if it needed one.
+	Approval *Approval `json:"approval,omitempty"`
+	// Bypass is what let it pass the policies that would have held it.
+	Bypass *Bypass `json:"bypass,omitempty"`
 	// Operator is the version of the operator that did it.
 	Operator string `json:"operator"`
 	// Previous is the digest of the entry before this one.
 	Previous string `json:"previous"`
+}
+
+// Approval is somebody's word that a step may be taken.
+type Approval struct {
+	// Name is that of the Approval, in the namespace of the object.
+	Name string `json:"name"`
+	// By is the user who gave it, whom the API server knew.
+	By string `json:"by"`
+	// Reason is theirs.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Bypass is somebody's word that policies do not count for now.
+type Bypass struct {
+	// Policies are those that would have held the step.
+	Policies []string `json:"policies"`
+	// Reason is what was given for it.
+	Reason string `json:"reason"`
+	// By is the field manager that wrote the reason; empty if that is not known.
+	By string `json:"by,omitempty"`
 }
 
 // Await is one thing that was waited for, and came.
@@ -101,8 +128,11 @@ func (b Book) Last() (Entry, bool) {
 // refusal is recorded once, however often it is asked for.
 func (b Book) Repeats(e Entry) bool {
 	last, ok := b.Last()
-	return ok && last.Result == e.Result && last.Message == e.Message &&
-		last.Generation == e.Generation && last.Step.Same(e.Step)
+	same := last.Message == e.Message
+	if e.HeldBy != "" {
+		same = last.HeldBy == e.HeldBy // what they say may go with the world
+	}
+	return ok && same && last.Result == e.Result && last.Generation == e.Generation && last.Step.Same(e.Step)
 }
 
 // Verify returns an error that names the first entry whose predecessor is not the

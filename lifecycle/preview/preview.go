@@ -35,7 +35,8 @@ type Step struct {
 	Meanwhile string `json:"meanwhile,omitempty"`
 	// Expected is how long it usually takes here; zero if it was never done before.
 	Expected metav1.Duration `json:"expected,omitzero"`
-	// Held are the gates that would hold it.
+	// Held are the gates that would hold it: those of the application then, those of
+	// policies if it were to be taken now.
 	Held []lifecycle.Refusal `json:"held,omitempty"`
 }
 

@@ -22,6 +22,8 @@ type Report struct {
 	Resources []Resource `json:"resources,omitempty"`
 	// Paused says that nothing of it happens before the object is resumed.
 	Paused bool `json:"paused,omitempty"`
+	// PausedBy says who pauses it, and what resumes it.
+	PausedBy string `json:"pausedBy,omitempty"`
 	// Unseen are sentences about what could not be known.
 	Unseen []string `json:"unseen,omitempty"`
 	// Omitted is how many more steps there are than fit in a report.

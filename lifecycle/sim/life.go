@@ -42,6 +42,10 @@ type Life[T lifecycle.Custom, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
+	// Hold returns why somebody holds the step for now, as policies do; nil holds none.
+	// What it says must depend on nothing but its arguments.
+	Hold func(want T, step lifecycle.Step, now time.Time) []lifecycle.Refusal
+
 	// Begin returns the object and the model at the beginning.
 	Begin func(chance *rand.Rand) (T, Model[T, W])
 
@@ -57,6 +61,9 @@ type Life[T lifecycle.Custom, W any] struct {
 
 	// Storm is how many ticks (logical seconds) have faults; zero means 200.
 	Storm int
+
+	// Spared are faults that never happen; nil means that everything may.
+	Spared []Fault
 
 	// Patience is how many ticks without faults the life has to converge; zero
 	// means 200.

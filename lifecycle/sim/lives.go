@@ -17,6 +17,10 @@ const (
 	EnvSeed = "GOVERNOR_SIM_SEED"
 	// EnvLives is how many lives are lived, with the seeds from 1.
 	EnvLives = "GOVERNOR_SIM_LIVES"
+	// EnvStorm and EnvSpared are the storm of the life with the seed, and the faults, with commas between them, that it
+	// is spared: a failed life is shrunk, and says what to set.
+	EnvStorm  = "GOVERNOR_SIM_STORM"
+	EnvSpared = "GOVERNOR_SIM_SPARED"
 )
 
 // T is the part of testing.TB that Lives needs.
@@ -27,11 +31,13 @@ type T interface {
 }
 
 // Lives lives count lives with the seeds from 1, and fails the test with the
-// shortest failing life's transcript. The environment overrides what is lived.
+// transcript of the shortest failing life, shrunk to what it takes to fail. The
+// environment overrides what is lived.
 func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
 	t.Helper()
 	if seed, ok := number(EnvSeed); ok {
-		report(t, Run(life, seed))
+		life = fromEnvironment(life)
+		report(t, life, Run(life, seed))
 		return
 	}
 	lives := uint64(max(0, count))
@@ -39,7 +45,8 @@ func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
 		lives = n
 	}
 	if worst, ok := shortestFailure(life, lives); ok {
-		report(t, worst)
+		life, worst = Shrink(life, worst)
+		report(t, life, worst)
 	}
 }
 
@@ -71,12 +78,16 @@ func shorter(a, b Outcome) bool {
 	return len(a.Transcript) < len(b.Transcript) || len(a.Transcript) == len(b.Transcript) && a.Seed < b.Seed
 }
 
-func report(t T, out Outcome) {
+func report[O lifecycle.Custom, W any](t T, life Life[O, W], out Outcome) {
 	t.Helper()
 	t.Logf("the life of seed %d:\n%s", out.Seed, strings.Join(out.Transcript, "\n"))
 	if out.Err != nil {
-		t.Fatalf("%v\nlive it again with %s=%d", out.Err, EnvSeed, out.Seed)
+		t.Fatalf("%v\nlive it again with %s", out.Err, command(life, out.Seed))
 	}
+}
+
+func spared() []string {
+	return strings.FieldsFunc(os.Getenv(EnvSpared), func(r rune) bool { return r == ',' })
 }
 
 func number(name string) (uint64, bool) {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -30,15 +31,19 @@ type world[T lifecycle.Custom, W any] struct {
 func Run[T lifecycle.Custom, W any](life Life[T, W], seed uint64) (out Outcome) {
 	out.Seed = seed
 	defer func() {
-		if f, ok := recovered[failure](recover()); ok {
-			out.Err = f.err
+		switch thrown := recover().(type) {
+		case nil:
+		case failure:
+			out.Err = thrown.err
+		default: // of the planner or the model, with the life that led there
+			out.Err = fmt.Errorf("seed %d, tick %d: panic: %v\n%s", seed, out.Ticks, thrown, debug.Stack())
 		}
 	}()
 	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 	want, model := life.Begin(chance)
 	w := &world[T, W]{
 		life: life, want: want, model: model, chance: chance,
-		faults: newWeather(chance), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
+		faults: newWeather(chance, life.Spared), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
 	}
 	w.storm()
 	w.settle()

@@ -1,6 +1,9 @@
 package sim
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Fault is a kind of bad weather.
 type Fault string
@@ -45,10 +48,10 @@ type weather struct {
 	tick    int
 }
 
-func newWeather(chance *rand.Rand) *weather {
+func newWeather(chance *rand.Rand, spared []Fault) *weather {
 	w := &weather{chance: chance, climate: map[Fault]bool{}, until: map[Fault]int{}}
-	for _, f := range []Fault{Crash, LostAnswer, Conflict, APIError, Outage, StaleCache, LostWatch, Slow, Broken, Edited} {
-		w.climate[f] = chance.IntN(3) > 0
+	for _, f := range faults {
+		w.climate[f] = chance.IntN(3) > 0 && !slices.Contains(spared, f)
 	}
 	return w
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -15,28 +14,14 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// TestAPreviewIsTrue previews changes of a real cluster, lets them happen, and compares.
-func TestAPreviewIsTrue(t *testing.T) {
-	c := formed(t, 3)
-	for _, size := range []int32{4, 3} {
-		report := c.preview(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
-		before := len(c.history(t).Entries)
-		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
-		c.settled(t)
-		if diff := cmp.Diff(inShort(report.Actions()), taken(c.history(t).Entries[before:])); diff != "" {
-			t.Errorf("to %d: %s", size, diff)
-		}
-	}
-	if err := c.history(t).Verify(); err != nil {
-		t.Error(err)
-	}
-	if _, known := c.history(t).Usual("CaughtUp"); !known {
-		t.Error("how long a learner takes is not in the history")
-	}
-}
-
 // preview asks the operator what the edit would do.
 func (c *cluster) preview(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) (report preview.Report) {
+	t.Helper()
+	return c.ask(t, preview.Update, edit)
+}
+
+// ask asks what the edit would do, or the deletion.
+func (c *cluster) ask(t *testing.T, question string, edit func(*etcdv1.EtcdClusterSpec)) (report preview.Report) {
 	t.Helper()
 	eventually(t, "a preview is given", func(ctx context.Context) error {
 		obj := &etcdv1.EtcdCluster{}
@@ -44,7 +29,7 @@ func (c *cluster) preview(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) (rep
 			return err
 		}
 		edit(&obj.Spec)
-		obj.Annotations = map[string]string{lifecycle.AnnotationPreview: preview.Update}
+		obj.Annotations = map[string]string{lifecycle.AnnotationPreview: question}
 		if err := api.Update(ctx, obj, client.DryRunAll); err != nil {
 			return err
 		}

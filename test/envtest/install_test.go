@@ -18,7 +18,10 @@ import (
 
 	eventsv1 "k8s.io/api/events/v1"
 
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
 // install applies dist/install.yaml, as a user does.
@@ -60,6 +63,15 @@ func TestTheInstalledRolesSuffice(t *testing.T) {
 	playKubernetes(t, namespace, "m")
 	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
 	eventually(t, "the events tell it", func() error { return told(t, namespace, "RollingOut", "AllAnswer") })
+	p := newPolicy(t, namespace, "all", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Memcached"} })
+	policyIs(t, p, "is followed", func(s v1alpha1.OperationPolicyStatus) bool { return s.Selected == 1 })
+	approvalIs(t, approve(t, &v1alpha1.Approval{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"},
+		Spec: v1alpha1.ApprovalSpec{
+			Object: v1alpha1.ApprovedObject{Group: cachev1.GroupVersion.Group, Kind: "Memcached", Name: "m", UID: string(m.UID), Generation: m.Generation},
+			By:     "ann", Expires: metav1.Now(), Steps: []v1alpha1.ApprovedStep{{Name: "Restart"}},
+		},
+	}), metav1.ConditionFalse, policy.Done)
 	must(t, api.Delete(t.Context(), m))
 	quiet(t, namespace, op)
 }

@@ -34,6 +34,7 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/apps/podset"
@@ -80,7 +81,7 @@ func run(m *testing.M) int {
 func prepare() error {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme,
-		v1beta2.AddToScheme, ring.AddToScheme,
+		v1beta2.AddToScheme, v1alpha1.AddToScheme, ring.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err

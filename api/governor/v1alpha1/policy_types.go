@@ -66,15 +66,14 @@ type OperationPolicySpec struct {
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
 
-	// What happens when somebody changes what the operator provides.
-	// +kubebuilder:default=Repair
+	// What happens when somebody changes what the operator provides; Repair unless some
+	// policy says otherwise.
 	// +optional
 	Drift DriftRule `json:"drift,omitempty"`
 
 	// What happens when a change fails: Halt leaves it where it is for a person to look
 	// at; Rollback returns to the last spec that worked, if the way back takes no
-	// irreversible step.
-	// +kubebuilder:default=Halt
+	// irreversible step. It is Halt unless some policy says Rollback and none says Halt.
 	// +optional
 	OnFailure FailureRule `json:"onFailure,omitempty"`
 
@@ -113,6 +112,9 @@ type Window struct {
 	// "0 2 * * 6", or as @daily, @weekly…
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=100
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('@every')",message="@every is no time of the day: use five fields (minute hour day month weekday) or @daily, @weekly, @monthly"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ=')",message="put the time zone into timeZone"
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('@') || self.matches('^ *([^ ]+ +){4}[^ ]+ *$')",message="schedule must have five fields, minute hour day month weekday, e.g. \"0 2 * * 6\""
 	Schedule string `json:"schedule"`
 
 	// How long it stays open, at least one minute, e.g. "3h". It is time that passes:
@@ -168,6 +170,8 @@ const (
 )
 
 // Budget limits how many objects are disturbed at once.
+//
+// +kubebuilder:validation:XValidation:rule="self.per == 'Label' ? (has(self.label) && size(self.label) > 0) : (!has(self.label) || size(self.label) == 0)",message="label must name a label key with per: Label, and must not be set otherwise"
 type Budget struct {
 	// How many of the objects may be under a disturbing step at once.
 	// +kubebuilder:validation:Minimum=1

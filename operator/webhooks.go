@@ -1,4 +1,4 @@
-package main
+package operator
 
 import (
 	"errors"
@@ -16,12 +16,6 @@ import (
 	"github.com/governor-dev/governor/kube/conversion"
 )
 
-// The names in config/manager/webhook.yaml and conversion.yaml.
-const (
-	webhookService       = "governor-webhook"
-	webhookConfiguration = "governor"
-)
-
 // namespaceFile has the namespace of the pod that this process runs in.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
@@ -34,10 +28,10 @@ type webhooks struct {
 	serving   *certs.Serving
 }
 
-func (w *webhooks) flags(f *pflag.FlagSet) {
+func (w *webhooks) define(f *pflag.FlagSet, name string) {
 	f.BoolVar(&w.on, "webhooks", true, "advise users at kubectl apply, and convert legacy objects; only in a pod, for the API server must reach it")
 	f.IntVar(&w.port, "webhook-port", webhook.DefaultPort, "where to serve the webhooks")
-	f.StringVar(&w.secret, "webhook-certificate-secret", "governor-webhook-certificate",
+	f.StringVar(&w.secret, "webhook-certificate-secret", name+"-webhook-certificate",
 		"Secret in the operator's namespace that keeps the webhooks' certificate; one issued by cert-manager is used as it is")
 }
 
@@ -67,13 +61,13 @@ func (w *webhooks) server() webhook.Server {
 }
 
 // keep lets the manager keep the certificate, and convert.
-func (w *webhooks) keep(mgr manager.Manager) error {
+func (w *webhooks) keep(mgr manager.Manager, o Options) error {
 	if !w.on {
 		return nil
 	}
 	keeper, err := certs.New(mgr, w.serving, certs.Options{
-		Namespace: w.namespace, Secret: w.secret, Configuration: webhookConfiguration,
-		Definitions: converted, Names: []string{webhookService + "." + w.namespace + ".svc"},
+		Program: o.Name, Namespace: w.namespace, Secret: w.secret, Configuration: o.WebhookConfiguration,
+		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc"},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)
@@ -81,6 +75,8 @@ func (w *webhooks) keep(mgr manager.Manager) error {
 	if err := mgr.AddReadyzCheck("webhook-certificate", keeper.Ready); err != nil {
 		return err
 	}
-	mgr.GetWebhookServer().Register(conversion.Path, conversions())
+	if o.Conversions != nil {
+		mgr.GetWebhookServer().Register(conversion.Path, o.Conversions)
+	}
 	return mgr.Add(keeper)
 }

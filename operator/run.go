@@ -1,4 +1,4 @@
-package main
+package operator
 
 import (
 	"context"
@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,8 +25,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
-// options are the flags of run.
-type options struct {
+// flags are those of run.
+type flags struct {
+	Options
 	namespaces   []string
 	leaderElect  bool
 	leaderSpace  string
@@ -36,20 +39,23 @@ type options struct {
 	webhooks     webhooks
 }
 
-func run() *cobra.Command {
-	var o options
+func runCommand(options Options) *cobra.Command {
+	o := flags{Options: options}
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the operator",
-		Example: `  # against the cluster of the current kubeconfig, without leader election
-  governor run --leader-elect=false
+		Example: strings.ReplaceAll(`  # against the cluster of the current kubeconfig, without leader election
+  NAME run --leader-elect=false
 
   # for two namespaces only
-  governor run --watch-namespaces=team-a,team-b`,
+  NAME run --watch-namespaces=team-a,team-b`, "NAME", options.Name),
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
 			preferMemory()
+			if o.leaseSeconds < 3 {
+				return fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
+			}
 			for {
 				if err := o.live(cmd.Context()); !errors.Is(err, errOutage) {
 					return err
@@ -58,8 +64,23 @@ func run() *cobra.Command {
 			}
 		},
 	}
-	o.flags(cmd)
+	o.define(cmd)
 	return cmd
+}
+
+// Run runs the operator on the cluster of the configuration until the context ends: without leader election, webhooks
+// and ports of its own, for tests and for programs that have an operator inside. It watches the given namespaces, or all.
+func Run(ctx context.Context, cfg *rest.Config, options Options, namespaces ...string) error {
+	options, err := options.complete()
+	if err != nil {
+		return err
+	}
+	o := flags{Options: options, namespaces: namespaces, metricsAddr: "0", healthAddr: "0", leaseSeconds: 15}
+	mgr, err := o.manager(o.unthrottled(cfg))
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
 }
 
 // preferMemory lets the collector run twice as often: an operator at rest costs memory, not processor time. GOGC wins.
@@ -69,7 +90,7 @@ func preferMemory() {
 	}
 }
 
-func (o *options) flags(cmd *cobra.Command) {
+func (o *flags) define(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&o.namespaces, "watch-namespaces", nil, "namespaces to watch; all if empty")
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "let one of several replicas act; the others keep their caches warm")
@@ -79,10 +100,10 @@ func (o *options) flags(cmd *cobra.Command) {
 	f.StringVar(&o.healthAddr, "health-address", ":8081", "where to serve /healthz and /readyz; 0 for nowhere")
 	f.IntVar(&o.budget, "disruption-budget", engine.DefaultBudget, "objects of the whole fleet that may be under a disruptive step at once")
 	f.BoolVar(&o.debug, "debug", false, "log more")
-	o.webhooks.flags(f)
+	o.webhooks.define(f, o.Name)
 }
 
-func (o *options) level() zapcore.Level {
+func (o *flags) level() zapcore.Level {
 	if o.debug {
 		return zapcore.DebugLevel
 	}
@@ -90,7 +111,7 @@ func (o *options) level() zapcore.Level {
 }
 
 // live runs the operator until the context ends, or an outage of the API server does.
-func (o *options) live(ctx context.Context) error {
+func (o *flags) live(ctx context.Context) error {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
 		return fmt.Errorf("no cluster to run in: %w; set KUBECONFIG or run in a pod", err)
@@ -99,7 +120,7 @@ func (o *options) live(ctx context.Context) error {
 		return err
 	}
 	away := newOutage()
-	mgr, err := o.manager(away.listen(unthrottled(cfg)))
+	mgr, err := o.manager(away.listen(o.unthrottled(cfg)))
 	if err != nil {
 		return err
 	}
@@ -116,14 +137,11 @@ func (o *options) live(ctx context.Context) error {
 }
 
 // manager returns the operator with all its applications, not yet started.
-func (o *options) manager(cfg *rest.Config) (manager.Manager, error) {
-	if o.leaseSeconds < 3 {
-		return nil, fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
-	}
+func (o *flags) manager(cfg *rest.Config) (manager.Manager, error) {
 	if err := o.webhooks.locate(); err != nil {
 		return nil, err
 	}
-	scheme, err := newScheme()
+	scheme, err := newScheme(o.APIs)
 	if err != nil {
 		return nil, err
 	}
@@ -135,40 +153,40 @@ func (o *options) manager(cfg *rest.Config) (manager.Manager, error) {
 }
 
 // outfit gives the manager all that it runs.
-func (o *options) outfit(mgr manager.Manager) error {
+func (o *flags) outfit(mgr manager.Manager) error {
 	if err := probes(mgr); err != nil {
 		return err
 	}
-	if err := o.webhooks.keep(mgr); err != nil {
+	if err := o.webhooks.keep(mgr, o.Options); err != nil {
 		return err
 	}
 	op, err := engine.New(mgr, engine.Options{
-		Namespaces: o.namespaces, Budget: o.budget, Version: version, Webhooks: o.webhooks.on,
+		Name: o.Name, Namespaces: o.namespaces, Budget: o.budget, Version: o.Version, Webhooks: o.webhooks.on,
 	})
 	if err != nil {
 		return err
 	}
-	return register(op)
+	return o.Register(op)
 }
 
 // unthrottled leaves pacing to the API server, which knows its load and is fair. What
 // a watch brings is not compressed: a decompressor takes 40 KiB for as long as the
 // watch lives.
-func unthrottled(cfg *rest.Config) *rest.Config {
+func (o *flags) unthrottled(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
 	cfg.DisableCompression = true
-	cfg.UserAgent = "governor/" + version
+	cfg.UserAgent = o.Name + "/" + o.Version
 	return cfg
 }
 
-func (o *options) managerOptions(scheme *runtime.Scheme) manager.Options {
+func (o *flags) managerOptions(scheme *runtime.Scheme) manager.Options {
 	lease := time.Duration(o.leaseSeconds) * time.Second
 	renew, retry := lease*2/3, lease/6
 	return manager.Options{
 		Scheme:                        scheme,
 		LeaderElection:                o.leaderElect,
-		LeaderElectionID:              "governor.governor.dev",
+		LeaderElectionID:              o.Lease,
 		LeaderElectionNamespace:       o.leaderSpace,
 		LeaderElectionReleaseOnCancel: true, // the process ends at once afterwards
 		LeaseDuration:                 &lease,
@@ -187,9 +205,9 @@ func probes(mgr manager.Manager) error {
 	return mgr.AddReadyzCheck("ping", healthz.Ping)
 }
 
-func newScheme() (*runtime.Scheme, error) {
+func newScheme(apis []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range append(apis(), clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme) {
+	for _, add := range append(slices.Clone(apis), clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme) {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("cannot register an API: %w", err)
 		}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+)
+
+// Formats of -o. Text is for people; wide says more of it.
+const (
+	formatText = "text"
+	formatWide = "wide"
+	formatName = "name"
+)
+
+// output is the flag -o.
+type output struct {
+	format string
+	known  []string
+}
+
+// add adds the flag, with the formats that this command has besides JSON and YAML.
+func (o *output) add(cmd *cobra.Command, more ...string) {
+	o.known = append([]string{formatText, "json", "yaml"}, more...)
+	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, strings.Join(o.known, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.known, cobra.ShellCompDirectiveNoFileComp))
+	before := cmd.RunE
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !slices.Contains(o.known, o.format) {
+			return fmt.Errorf("-o %s is not known: use %s", o.format, strings.Join(o.known, ", "))
+		}
+		return before(cmd, args)
+	}
+}
+
+func (o *output) wide() bool { return o.format == formatWide }
+
+// people reports whether a person reads it.
+func (o *output) people() bool { return o.format == formatText || o.format == formatWide }
+
+// write writes the value in the format, or lets text write it.
+func (o *output) write(s *session, value any, text func()) error {
+	if o.people() || o.format == formatName {
+		text()
+		return nil
+	}
+	raw, err := json.MarshalIndent(value, "", "  ")
+	if o.format == "yaml" {
+		raw, err = yaml.Marshal(value)
+	}
+	if err == nil {
+		_, err = fmt.Fprintln(s.Out, strings.TrimRight(string(raw), "\n"))
+	}
+	return err
+}
+
+// screen is a terminal.
+type screen struct {
+	// size returns its columns and rows.
+	size func() (int, int, error)
+	// colours says whether its user wants them.
+	colours bool
+}
+
+// screenOf returns nil if nobody looks at the file.
+func screenOf(file *os.File) *screen {
+	fd := int(file.Fd())
+	if !term.IsTerminal(fd) {
+		return nil
+	}
+	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
+	return &screen{size: func() (int, int, error) { return term.GetSize(fd) }, colours: !plain}
+}
+
+// tone is what a colour says.
+type tone string
+
+const (
+	plain tone = ""
+	good  tone = "\x1b[32m"
+	fair  tone = "\x1b[33m"
+	bad   tone = "\x1b[31m"
+	faint tone = "\x1b[2m"
+)
+
+const untoned = "\x1b[0m"
+
+// paint colours the text, on a terminal whose user wants it.
+func (s *session) paint(t tone, text string) string {
+	if t == plain || text == "" || s.screen == nil || !s.screen.colours {
+		return text
+	}
+	return string(t) + text + untoned
+}
+
+// cell is a part of a table.
+type cell struct {
+	text string
+	tone tone
+}
+
+func cells(texts ...string) []cell {
+	row := make([]cell, len(texts))
+	for i, text := range texts {
+		row[i].text = text
+	}
+	return row
+}
+
+// table returns the rows as lines, each column as wide as it must be.
+func (s *session) table(rows [][]cell) []string {
+	var widths []int
+	for _, row := range rows {
+		for i, c := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
+		}
+	}
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		var line strings.Builder
+		for i, c := range row {
+			line.WriteString(s.paint(c.tone, c.text))
+			if i < len(row)-1 {
+				line.WriteString(strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c.text)+3))
+			}
+		}
+		lines[n] = strings.TrimRight(line.String(), " ")
+	}
+	return lines
+}
+
+func (s *session) say(format string, args ...any) { _, _ = fmt.Fprintf(s.Out, format+"\n", args...) }
+
+func (s *session) sayAll(lines []string) {
+	if len(lines) > 0 {
+		_, _ = io.WriteString(s.Out, strings.Join(lines, "\n")+"\n")
+	}
+}

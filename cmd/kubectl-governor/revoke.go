@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+)
+
+func revokeCommand(s *session) *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke TYPE/NAME",
+		Short: "Take back what was approved for an object",
+		Long: `Take back what was approved for an object, by whomever. A step that has begun is finished;
+the next one is held again.`,
+		Example:           "  kubectl governor revoke etcd/my-cluster",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := s.subject(args)
+			if err != nil {
+				return err
+			}
+			return s.revoke(cmd.Context(), t)
+		},
+	}
+}
+
+func (s *session) revoke(ctx context.Context, t *target) error {
+	given, err := t.approvals(ctx)
+	if err != nil {
+		return withoutApprovals(err)
+	}
+	if len(given) == 0 {
+		s.say("There is no approval for %s: nothing is revoked.", t)
+	}
+	var faults []error
+	for _, a := range given {
+		err := t.all.Resource(approvalKind).Namespace(a.Namespace).
+			Delete(ctx, a.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &a.UID}})
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		s.say("approval/%s revoked: %s of %s, generation %d, which %s gave until %s", a.Name, plural(len(a.Spec.Steps), "step"), t,
+			a.Spec.Object.Generation, a.Spec.By, moment(a.Spec.Expires.Time))
+	}
+	return errors.Join(faults...)
+}
+
+// approvals are those for the object, also for one of the same name before it.
+func (t *target) approvals(ctx context.Context) ([]v1alpha1.Approval, error) {
+	found, faults := fetch(ctx, t.all, []source{{kind: approvalKind, namespace: t.GetNamespace()}})
+	gvk := t.GroupVersionKind()
+	all := as[v1alpha1.Approval](found[0])
+	return slices.DeleteFunc(all, func(a v1alpha1.Approval) bool {
+		of := a.Spec.Object
+		return of.Group != gvk.Group || of.Kind != gvk.Kind || of.Name != t.GetName()
+	}), faults[0]
+}

@@ -1,0 +1,61 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+)
+
+// Former is an earlier version of an application's kind, which users still write.
+type Former struct {
+	// Kind is the version with the group and the kind.
+	Kind schema.GroupVersionKind
+	// Convert returns an object of that version, both as JSON, as one of the version
+	// that the application is registered for.
+	Convert func(raw []byte) ([]byte, error)
+}
+
+// Formerly returns the earlier version of a kind that the function converts from, as
+// a conversion webhook does.
+func Formerly[Old, New any](kind schema.GroupVersionKind, convert func(*Old) (*New, error)) Former {
+	return Former{Kind: kind, Convert: func(raw []byte) ([]byte, error) {
+		old := new(Old)
+		if err := json.Unmarshal(raw, old); err != nil {
+			return nil, err
+		}
+		present, err := convert(old)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(present)
+	}}
+}
+
+// translated asks about an object in an earlier version as if it were written in the
+// present one. The answer is an annotation, which has the same place in both.
+type translated struct {
+	Former
+
+	next admission.Handler
+}
+
+// Handle implements admission.Handler.
+func (t translated) Handle(ctx context.Context, req admission.Request) admission.Response {
+	for _, obj := range []*runtime.RawExtension{&req.Object, &req.OldObject} {
+		if len(obj.Raw) == 0 {
+			continue
+		}
+		raw, err := t.Convert(obj.Raw)
+		if err != nil {
+			logf.FromContext(ctx).Error(err, "no preview of an object that cannot be converted")
+			return admission.Allowed("").WithWarnings(fmt.Sprintf("There is no preview: the object cannot be converted from %s: %v.", t.Kind.GroupVersion(), err))
+		}
+		*obj = runtime.RawExtension{Raw: raw}
+	}
+	return t.next.Handle(ctx, req)
+}

@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/lifecycle/policy"
+)
+
+// judge asks the application's gates about the step, then those that people own, and
+// then for a slot.
+func (e *engine[T, W]) judge(ctx context.Context, r *report[T, W]) {
+	if r.decision.Outcome != lifecycle.Proceeding {
+		return
+	}
+	step := r.decision.Step
+	during, _ := e.app.Planner.Effect(r.seen, step)
+	if r.refusals = lifecycle.Judge(e.app.Gates, r.seen, during, step); len(r.refusals) == 0 {
+		r.refusals = e.permitted(ctx, r)
+	}
+	if len(r.refusals) > 0 {
+		r.decision = lifecycle.Held(step, r.refusals...)
+	}
+}
+
+// permitted asks the policies about a step that the application would take, and if
+// they let it pass, for a slot. Who waits for a person or a time gives its slots to
+// others meanwhile: nothing of it is disturbed.
+func (e *engine[T, W]) permitted(ctx context.Context, r *report[T, W]) []lifecycle.Refusal {
+	step, about := r.decision.Step, e.selecting(r.obj)
+	v := about.Judge(e.question(ctx, r.obj, r.seen, step))
+	if len(v.Refusals) > 0 {
+		e.operator.budget.release(e.holder(r.key))
+		return v.Refusals
+	}
+	if step.Class.Disturbs() && step.Intent != lifecycle.Repair {
+		refusals := e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) }, about.Shares(e.subject(r.obj))...)
+		if len(refusals) > 0 {
+			return refusals
+		}
+	}
+	r.approval, r.bypass = v.Approval, e.bypassed(ctx, r.obj, v)
+	return nil
+}
+
+// question is what the policies are asked about a step of the object.
+func (e *engine[T, W]) question(ctx context.Context, obj T, seen W, step lifecycle.Step) policy.Question {
+	return policy.Question{
+		Object: e.subject(obj), Step: step, Now: e.now(),
+		Bypass: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]),
+		Permit: func() policy.Permit {
+			return policy.PermitOf(e.approvals(ctx, client.ObjectKeyFromObject(obj)), e.ahead(obj, seen), step, e.now())
+		},
+		Peers: func() ([]policy.Peer, error) { return e.operator.rules.peers(ctx) },
+	}
+}
+
+// bypassed is what the history tells of policies that did not count; nil if all did.
+func (e *engine[T, W]) bypassed(ctx context.Context, obj T, v policy.Verdict) *history.Bypass {
+	if len(v.Bypassed) == 0 {
+		return nil
+	}
+	b := &history.Bypass{Reason: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]), By: e.author(ctx, obj)}
+	for _, r := range v.Bypassed {
+		b.Policies = append(b.Policies, r.Policy)
+	}
+	return b
+}
+
+// author is the field manager that wrote the annotation, as the API server knows it:
+// the cache leaves out who wrote what. It is empty if it cannot be had.
+func (e *engine[T, W]) author(ctx context.Context, obj T) string {
+	now := &metav1.PartialObjectMetadata{}
+	gvk, err := e.client.GroupVersionKindFor(obj)
+	if err != nil {
+		return ""
+	}
+	now.SetGroupVersionKind(gvk)
+	if err := e.operator.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(obj), now); err != nil {
+		return ""
+	}
+	for _, f := range now.ManagedFields {
+		if f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:`+lifecycle.AnnotationBypass+`"`) {
+			return f.Manager
+		}
+	}
+	return ""
+}
+
+// passed says in an event what policies were passed, and by whose word.
+func passed(b *history.Bypass) string {
+	if b == nil {
+		return ""
+	}
+	by := ""
+	if b.By != "" {
+		by = ", set by " + b.By
+	}
+	return fmt.Sprintf(" It passed %s by the annotation %s (%q%s).", policy.Said(b.Policies), lifecycle.AnnotationBypass, b.Reason, by)
+}

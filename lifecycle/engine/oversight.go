@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/policy"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// overseen is the plan with the policies that would hold its steps if they were to be
+// taken now.
+func (e *engine[T, W]) overseen(ctx context.Context, now T, next future[T, W]) preview.Plan {
+	about, plan := e.selecting(next.want), next.Plan
+	if len(about) == 0 {
+		return plan
+	}
+	permit := e.foreseenPermit(ctx, now, next)
+	plan.Steps = slices.Clone(plan.Steps)
+	for i, s := range plan.Steps {
+		if s.Awaited {
+			continue
+		}
+		q := e.question(ctx, next.want, next.seen, s.Step)
+		q.Permit = func() policy.Permit { return permit(s.Step) }
+		plan.Steps[i].Held = slices.Concat(s.Held, about.Judge(q).Refusals)
+	}
+	return plan
+}
+
+// foreseenPermit is what the approvals that there are say of a step of the plan. An
+// approval of the object as it is says nothing of what it would be.
+func (e *engine[T, W]) foreseenPermit(ctx context.Context, now T, next future[T, W]) func(lifecycle.Step) policy.Permit {
+	if !sameSpec(now, next.want) {
+		return func(lifecycle.Step) policy.Permit { return policy.Permit{} }
+	}
+	approvals := e.approvals(ctx, client.ObjectKeyFromObject(now))
+	ahead := policy.Ahead{Object: e.subject(now), UID: string(now.GetUID()), Generation: now.GetGeneration()}
+	for _, s := range next.Actions() {
+		ahead.Steps = append(ahead.Steps, s.Step)
+	}
+	return func(s lifecycle.Step) policy.Permit { return policy.PermitOf(approvals, ahead, s, e.now()) }
+}
+
+// sameSpec reports whether both declare the same.
+func sameSpec(a, b runtime.Object) bool {
+	return reflect.DeepEqual(declaration(a), declaration(b))
+}
+
+func declaration(obj runtime.Object) map[string]any {
+	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return nil
+	}
+	delete(all, "metadata")
+	delete(all, "status")
+	return all
+}
+
+// holding says which policies hold the first step that any of them holds, in a sentence
+// for who declares the object; empty if none does.
+func holding(p preview.Plan) string {
+	const limit = 256
+	for _, s := range p.Steps {
+		for _, r := range s.Held {
+			if r.Policy == "" {
+				continue
+			}
+			said := fmt.Sprintf("Governor will hold %s by %s: %s", s.Step, r.By(), r.Message)
+			if len(said) > limit {
+				said = said[:limit-3] + "…"
+			}
+			return said
+		}
+	}
+	return ""
+}

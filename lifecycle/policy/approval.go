@@ -1,0 +1,169 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+)
+
+// Valid is the condition that says what an approval is worth.
+const Valid = "Valid"
+
+// What an approval is worth, as reasons of that condition.
+const (
+	// Approved means that it lets the steps pass.
+	Approved = "Approved"
+	// Expired means that its time is over.
+	Expired = "Expired"
+	// PlanChanged means that what is left to do is not what was approved.
+	PlanChanged = "PlanChanged"
+	// GenerationChanged means that the object was changed since.
+	GenerationChanged = "GenerationChanged"
+	// ObjectGone means that there is no such object any more.
+	ObjectGone = "ObjectGone"
+	// Done means that all steps have been taken.
+	Done = "Done"
+	// Unknown means that what is left to do cannot be told now.
+	Unknown = "Unknown"
+)
+
+// Ahead is an object and what is left to do for it.
+type Ahead struct {
+	Object     Object
+	UID        string
+	Generation int64
+	// Steps are those that the plan has now. Repairs among them need no approval of
+	// theirs, and do not count.
+	Steps []lifecycle.Step
+	// Unknown is why the plan is not known; empty if it is.
+	Unknown string
+}
+
+// Worth is what an approval is worth: whether it is valid, a reason, and a sentence.
+type Worth struct {
+	Valid           bool
+	Reason, Message string
+}
+
+// WorthOf says what the approval is worth for the object now.
+func WorthOf(a *v1alpha1.Approval, ahead Ahead, now time.Time) Worth {
+	about := a.Spec.Object
+	switch {
+	case about.UID != ahead.UID:
+		return Worth{false, ObjectGone, fmt.Sprintf("The %s %s that was approved for is gone; what has its name now is another.", about.Kind, about.Name)}
+	case about.Generation != ahead.Generation:
+		return Worth{false, GenerationChanged, fmt.Sprintf(
+			"It was given for generation %d of the object, whose specification was changed since: it is at generation %d. Approve anew.", about.Generation, ahead.Generation)}
+	}
+	left := wishes(ahead.Steps)
+	covered, _ := covers(a.Spec.Steps, ahead.Steps)
+	switch {
+	case spent(a), len(left) == 0 && !covered && ahead.Unknown == "":
+		return Worth{false, Done, "All steps have been taken."}
+	case ahead.Unknown != "":
+		return Worth{false, Unknown, "What is left to do is not known: " + ahead.Unknown}
+	case !a.Spec.Expires.After(now):
+		return Worth{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.Expires.Time, nil))}
+	case !covered:
+		return Worth{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
+	}
+	return Worth{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.Expires.Time, nil))}
+}
+
+// spent reports whether all steps of the approval have been taken once: it does not
+// come to life again when the same has to be done again.
+func spent(a *v1alpha1.Approval) bool {
+	c := apimeta.FindStatusCondition(a.Status.Conditions, Valid)
+	return c != nil && c.Reason == Done
+}
+
+// wishes are the steps that are no repairs.
+func wishes(steps []lifecycle.Step) []lifecycle.Step {
+	return slices.DeleteFunc(slices.Clone(steps), func(s lifecycle.Step) bool { return s.Intent == lifecycle.Repair })
+}
+
+// covers reports whether what is left is how the approved steps end. Repairs may be
+// left that nobody approved; whole says that there are none.
+func covers(approved []v1alpha1.ApprovedStep, left []lifecycle.Step) (some, whole bool) {
+	end := len(approved)
+	whole = true
+	for _, step := range slices.Backward(left) {
+		switch {
+		case end > 0 && same(approved[end-1], step):
+			end--
+		case step.Intent == lifecycle.Repair:
+			whole = false
+		default:
+			return false, false
+		}
+	}
+	some = end < len(approved)
+	return some, some && whole
+}
+
+func same(a v1alpha1.ApprovedStep, step lifecycle.Step) bool {
+	class := lifecycle.Class(a.Class)
+	return step.Same(lifecycle.Step{Name: a.Name, Target: a.Target, Args: a.Args}) &&
+		(class == step.Class || !class.Disturbs() && !step.Class.Disturbs())
+}
+
+// some is how many steps a sentence names.
+const some = 5
+
+func names(steps []lifecycle.Step) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, s.String())
+	}
+	return few(all)
+}
+
+func approvedNames(steps []v1alpha1.ApprovedStep) string {
+	var all []string
+	for _, s := range steps {
+		all = append(all, lifecycle.Step{Name: s.Name, Target: s.Target}.String())
+	}
+	return few(all)
+}
+
+func few(all []string) string {
+	if len(all) <= some {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:some], ", "), len(all)-some)
+}
+
+func wholly(a *v1alpha1.Approval, ahead Ahead) bool {
+	_, whole := covers(a.Spec.Steps, ahead.Steps)
+	return whole
+}
+
+// PermitOf says what the approvals of an object say of its next step. The one that
+// stays valid longest counts. A repair that needs an approval has to be a part of what
+// was approved.
+func PermitOf(approvals []*v1alpha1.Approval, ahead Ahead, step lifecycle.Step, now time.Time) Permit {
+	var best *v1alpha1.Approval
+	var p Permit
+	for _, a := range approvals {
+		w := WorthOf(a, ahead, now)
+		switch {
+		case w.Valid && step.Intent == lifecycle.Repair && !wholly(a, ahead):
+			p.Because = fmt.Sprintf("the approval %q does not have this repair", a.Name)
+		case w.Valid && (best == nil || a.Spec.Expires.After(best.Spec.Expires.Time)):
+			best = a
+		case !w.Valid && w.Reason != Done:
+			p.Because = fmt.Sprintf("the approval %q is not valid (%s)", a.Name, w.Reason)
+		}
+	}
+	if best != nil {
+		p.Approval = &history.Approval{Name: best.Name, By: best.Spec.By, Reason: best.Spec.Reason}
+	}
+	return p
+}

@@ -1,0 +1,108 @@
+package policy
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Peer is another object, as far as waves ask about it.
+type Peer struct {
+	Object
+	// Settled says that everything is as declared, for the present declaration.
+	Settled bool
+	// Since is since when it is settled, or not.
+	Since time.Time
+	// Stalled is why nothing improves there before somebody acts; empty if it does.
+	Stalled string
+}
+
+// Equal reports whether waves ask the same of both.
+func (p Peer) Equal(other Peer) bool {
+	return p.Settled == other.Settled && p.Since.Equal(other.Since) && p.Stalled == other.Stalled &&
+		maps.Equal(p.Labels, other.Labels)
+}
+
+// wave is the wave of the object, counted from 0; the last is that of all others.
+func (p *Policy) wave(o Object) int {
+	i := slices.IndexFunc(p.waves, func(s labels.Selector) bool { return s.Matches(labels.Set(o.Labels)) })
+	if i < 0 {
+		return len(p.waves)
+	}
+	return i
+}
+
+func (p *Policy) waveName(i int) string {
+	if i < len(p.spec.Canary.Waves) {
+		return p.spec.Canary.Waves[i].Name
+	}
+	return "the last"
+}
+
+// early holds the step while the waves before that of the object are not done, or not
+// well. The object that is worst is named.
+func (p *Policy) early(q Question) []lifecycle.Refusal {
+	if p.spec.Canary == nil || p.wave(q.Object) == 0 {
+		return nil
+	}
+	peers, err := q.Peers()
+	if err != nil {
+		return p.refuse(Canary, time.Time{}, "how the objects of the waves before it are is not known: %s", err)
+	}
+	peer, bad := p.worst(p.before(q.Object, peers), q.Now)
+	if !bad {
+		return nil
+	}
+	wave := p.waveName(p.wave(peer.Object))
+	switch {
+	case peer.Stalled != "":
+		return p.refuse(Canary, time.Time{}, "halted, because %s of wave %q is not well: %s", peer.Object, wave, peer.Stalled)
+	case !peer.Settled:
+		return p.refuse(Canary, time.Time{}, "wave %q comes first, and %s of it is not as declared yet", wave, peer.Object)
+	}
+	ripe := p.ripe(peer)
+	return p.refuse(Canary, ripe, "wave %q soaks until %s, when %s of it will have been as declared for %s",
+		wave, moment(ripe, nil), peer.Object, p.spec.Canary.Soak.Duration)
+}
+
+// before are the peers in waves before that of the object, sorted by name.
+func (p *Policy) before(o Object, peers []Peer) []Peer {
+	wave := p.wave(o)
+	var all []Peer
+	for _, peer := range peers {
+		if p.Selects(peer.Object) && p.wave(peer.Object) < wave {
+			all = append(all, peer)
+		}
+	}
+	slices.SortFunc(all, func(a, b Peer) int { return cmp.Compare(a.String(), b.String()) })
+	return all
+}
+
+func (p *Policy) ripe(peer Peer) time.Time { return peer.Since.Add(p.spec.Canary.Soak.Duration) }
+
+// worst is the peer that keeps the next wave back the most, and false if none does.
+func (p *Policy) worst(peers []Peer, now time.Time) (worst Peer, bad bool) {
+	for _, peer := range peers {
+		if p.ripe(peer).After(now) || peer.Stalled != "" || !peer.Settled {
+			if !bad || p.worse(peer, worst) {
+				worst, bad = peer, true
+			}
+		}
+	}
+	return worst, bad
+}
+
+func (p *Policy) worse(a, b Peer) bool {
+	switch {
+	case (a.Stalled != "") != (b.Stalled != ""):
+		return a.Stalled != ""
+	case a.Settled != b.Settled:
+		return !a.Settled
+	}
+	return a.Settled && a.Since.After(b.Since)
+}

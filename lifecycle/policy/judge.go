@@ -1,0 +1,141 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+)
+
+// Names of the gates that policies have.
+const (
+	MaintenanceWindow = "MaintenanceWindow"
+	Freeze            = "Freeze"
+	Approval          = "Approval"
+	Canary            = "Canary"
+	Budget            = "Budget"
+)
+
+// Question is whether one step of one object may be taken at a time.
+type Question struct {
+	Object Object
+	Step   lifecycle.Step
+	Now    time.Time
+	// Bypass is the reason for which somebody lets the object's steps pass; empty if
+	// nobody does.
+	Bypass string
+	// Permit says what the object's approvals say of the step. It is called if the
+	// step needs one.
+	Permit func() Permit
+	// Peers returns all objects that the operator runs. It is called if there are waves.
+	Peers func() ([]Peer, error)
+}
+
+// Permit is what approvals say of a step.
+type Permit struct {
+	// Approval is the one that lets it pass; nil if none does.
+	Approval *history.Approval
+	// Because says what is wrong with those that there are.
+	Because string
+}
+
+// Verdict is the answer to a question.
+type Verdict struct {
+	// Refusals are the gates of policies that hold the step.
+	Refusals []lifecycle.Refusal
+	// Bypassed are those that would hold it if nobody let it pass.
+	Bypassed []lifecycle.Refusal
+	// Approval is what let it pass; nil if it needed none.
+	Approval *history.Approval
+}
+
+// Judge asks the policies, all of which select the object. Every one that holds the
+// step is in the answer. Steps that nobody notices pass, and so do repairs, unless a
+// policy says that it holds them too.
+func (s Set) Judge(q Question) Verdict {
+	var v Verdict
+	if !q.Step.Class.Disturbs() {
+		return v
+	}
+	for _, p := range s {
+		v.Refusals = append(v.Refusals, p.judge(q, &v)...)
+	}
+	if q.Bypass != "" && len(v.Refusals) > 0 {
+		v.Refusals, v.Bypassed = nil, v.Refusals
+	}
+	return v
+}
+
+func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
+	repair := q.Step.Intent == lifecycle.Repair
+	var all []lifecycle.Refusal
+	if !repair || p.spec.Repairs == v1alpha1.RepairsHold {
+		all = slices.Concat(p.frozen(q.Now), p.closed(q.Now), p.unapproved(q, v))
+	}
+	if !repair {
+		all = append(all, p.early(q)...)
+	}
+	return all
+}
+
+func (p *Policy) refuse(gate string, until time.Time, format string, args ...any) []lifecycle.Refusal {
+	return []lifecycle.Refusal{{Gate: gate, Policy: p.Name, Until: until.UTC(), Message: fmt.Sprintf(format, args...)}}
+}
+
+func (p *Policy) frozen(now time.Time) []lifecycle.Refusal {
+	f := p.spec.Freeze
+	switch {
+	case f == nil:
+		return nil
+	case f.Until == nil:
+		return p.refuse(Freeze, time.Time{}, "frozen (%s) until its spec.freeze is removed", f.Reason)
+	case f.Until.After(now):
+		return p.refuse(Freeze, f.Until.Time, "frozen (%s) until %s", f.Reason, moment(f.Until.Time, nil))
+	}
+	return nil
+}
+
+func (p *Policy) closed(now time.Time) []lifecycle.Refusal {
+	if len(p.spec.Windows) == 0 {
+		return nil
+	}
+	s := p.windows.at(now)
+	switch {
+	case s.open:
+		return nil
+	case s.opens.IsZero():
+		return p.refuse(MaintenanceWindow, time.Time{}, "none of its maintenance windows ever opens; correct the policy (%s)", strings.Join(p.Faults, "; "))
+	}
+	return p.refuse(MaintenanceWindow, s.opens, "no maintenance window is open; the next opens %s", moment(s.opens, s.zone))
+}
+
+func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
+	a := p.spec.Approval
+	if a == nil || !slices.Contains(a.Classes, v1alpha1.StepClass(q.Step.Class)) {
+		return nil
+	}
+	permit := q.Permit()
+	if permit.Approval != nil {
+		v.Approval = permit.Approval
+		return nil
+	}
+	because := cmp.Or(permit.Because, "nobody has approved")
+	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval, and %s; approve with `kubectl governor approve %s %s -n %s`",
+		q.Step.Class, because, strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
+}
+
+// Until is when time alone may change the verdict next; zero if never.
+func (v Verdict) Until() time.Time {
+	var first time.Time
+	for _, r := range v.Refusals {
+		if !r.Until.IsZero() && (first.IsZero() || r.Until.Before(first)) {
+			first = r.Until
+		}
+	}
+	return first
+}

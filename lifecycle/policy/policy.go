@@ -1,0 +1,159 @@
+package policy
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+)
+
+// Object is what policies select.
+type Object struct {
+	Group, Kind, Namespace, Name string
+	Labels                       map[string]string
+}
+
+// String names the object to users, e.g. "EtcdCluster team-a/orders".
+func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
+
+// Policy is an OperationPolicy, read and ready to be asked.
+type Policy struct {
+	// Name is that of the OperationPolicy.
+	Name string
+	// Faults are sentences about what of it cannot be followed.
+	Faults []string
+
+	spec     v1alpha1.OperationPolicySpec
+	selector labels.Selector
+	windows  windows
+	waves    []labels.Selector
+}
+
+// New reads a policy. What cannot be followed is in Faults: windows that cannot be read
+// never open, and selectors that cannot be read select nothing.
+func New(p *v1alpha1.OperationPolicy) *Policy {
+	read := &Policy{Name: p.Name, spec: *p.Spec.DeepCopy()}
+	read.windows, read.Faults = newWindows(p.Spec.Windows)
+	read.selector = read.labels("spec.selector.labels", p.Spec.Selector.Labels)
+	if p.Spec.Canary != nil {
+		for i := range p.Spec.Canary.Waves {
+			wave := &p.Spec.Canary.Waves[i]
+			read.waves = append(read.waves, read.labels(fmt.Sprintf("spec.canary.waves[%d].labels", i), &wave.Labels))
+		}
+	}
+	return read
+}
+
+func (p *Policy) labels(field string, s *metav1.LabelSelector) labels.Selector {
+	if s == nil {
+		return labels.Everything()
+	}
+	read, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		p.Faults = append(p.Faults, fmt.Sprintf("%s selects nothing: %s", field, err))
+		return labels.Nothing()
+	}
+	return read
+}
+
+// Selects reports whether the policy is about the object.
+func (p *Policy) Selects(o Object) bool {
+	s := p.spec.Selector
+	kind := func(k string) bool { return k == o.Kind || k == o.Kind+"."+o.Group }
+	return (len(s.Kinds) == 0 || slices.ContainsFunc(s.Kinds, kind)) &&
+		(len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, o.Namespace)) &&
+		p.selector.Matches(labels.Set(o.Labels))
+}
+
+// Window says when the next of its windows opens, or when the open one closes, and at
+// which time it says something else. Without windows it says nothing.
+func (p *Policy) Window(now time.Time) (said string, change time.Time) {
+	if len(p.spec.Windows) == 0 {
+		return "", time.Time{}
+	}
+	switch s := p.windows.at(now); {
+	case s.open && s.closes.IsZero():
+		return "open", time.Time{}
+	case s.open:
+		return "open until " + utc(s.closes), s.closes
+	case s.opens.IsZero():
+		return "never", time.Time{}
+	default:
+		return utc(s.opens), s.opens
+	}
+}
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// moment is a time for users: their own, and when that is.
+func moment(t time.Time, zone *time.Location) string {
+	if zone == nil || zone == time.UTC {
+		return t.UTC().Format("Mon 2006-01-02 15:04 MST")
+	}
+	return t.In(zone).Format("Mon 2006-01-02 15:04 MST") + " (" + zone.String() + ")"
+}
+
+// Set is several policies, sorted by name.
+type Set []*Policy
+
+// NewSet reads all policies.
+func NewSet(all []v1alpha1.OperationPolicy) Set {
+	var s Set
+	for i := range all {
+		if all[i].DeletionTimestamp == nil {
+			s = append(s, New(&all[i]))
+		}
+	}
+	slices.SortFunc(s, func(a, b *Policy) int { return cmp.Compare(a.Name, b.Name) })
+	return s
+}
+
+// Selecting returns those that are about the object.
+func (s Set) Selecting(o Object) Set {
+	var about Set
+	for _, p := range s {
+		if p.Selects(o) {
+			about = append(about, p)
+		}
+	}
+	return about
+}
+
+// Names are the names of all, sorted.
+func (s Set) Names() []string {
+	var names []string
+	for _, p := range s {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// where returns the names of those that fulfil the condition.
+func (s Set) where(is func(*Policy) bool) []string {
+	var names []string
+	for _, p := range s {
+		if is(p) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// Said are names of policies for a sentence: the policy "a", the policies "a" and "b".
+func Said(names []string) string {
+	quoted := make([]string, len(names))
+	for i, n := range names {
+		quoted[i] = fmt.Sprintf("%q", n)
+	}
+	if len(quoted) == 1 {
+		return "the policy " + quoted[0]
+	}
+	last := len(quoted) - 1
+	return "the policies " + strings.Join(quoted[:last], ", ") + " and " + quoted[last]
+}

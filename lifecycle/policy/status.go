@@ -1,0 +1,66 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Conditions of a policy, besides Ready.
+const (
+	// SelectsNothing is there when no object is selected.
+	SelectsNothing = "SelectsNothing"
+	// Contradicts is there when another policy disagrees about an object.
+	Contradicts = "Contradicts"
+)
+
+// Standing is what is known of a policy in a fleet.
+type Standing struct {
+	// Selected are how many objects it selects, Held how many of them have a step that
+	// it holds.
+	Selected, Held int
+	// Against are sentences about other policies that disagree with it.
+	Against []string
+	// Runs are the kinds that the operator runs, sorted.
+	Runs []string
+}
+
+// Conditions are what a user has to know of the policy.
+func (p *Policy) Conditions(s Standing) []lifecycle.Condition {
+	ready := lifecycle.Condition{
+		Type: lifecycle.Ready, Status: lifecycle.Truth(true), Reason: "Followed", Message: "It is followed.",
+	}
+	var more []lifecycle.Condition
+	add := func(kind, message string) {
+		more = append(more, lifecycle.Condition{Type: kind, Status: lifecycle.Truth(true), Reason: kind, Message: message})
+		ready.Reason, ready.Message = kind, message
+	}
+	if s.Selected == 0 {
+		add(SelectsNothing, p.nothing(s.Runs))
+	}
+	if len(s.Against) > 0 {
+		add(Contradicts, strings.Join(s.Against, " "))
+	}
+	if len(p.Faults) > 0 {
+		ready.Status, ready.Reason = lifecycle.Truth(false), "Invalid"
+		ready.Message = "It cannot be followed as it is written: " + strings.Join(p.Faults, "; ") + "."
+	}
+	return append([]lifecycle.Condition{ready}, more...)
+}
+
+// nothing says why no object is selected, as far as that can be told.
+func (p *Policy) nothing(runs []string) string {
+	var unknown []string
+	for _, kind := range p.spec.Selector.Kinds {
+		short, _, _ := strings.Cut(kind, ".")
+		if !slices.Contains(runs, short) {
+			unknown = append(unknown, kind)
+		}
+	}
+	if len(unknown) == 0 {
+		return "No object has the kind, the namespace and the labels that spec.selector asks for."
+	}
+	return fmt.Sprintf("The operator runs no %s (spec.selector.kinds); it runs %s.", strings.Join(unknown, ", "), strings.Join(runs, ", "))
+}

@@ -1,0 +1,89 @@
+package trial
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// Stage is the engine's loop on a model in fair weather and logical time, for tests that say themselves what happens.
+type Stage[T lifecycle.Custom, W any] struct {
+	Planner lifecycle.Planner[T, W]
+	Gates   []lifecycle.Gate[W]
+
+	// Want is the object; a test edits it as a user would. A turn replaces it when the status changes.
+	Want T
+	// Model is the application and its cluster.
+	Model sim.Model[T, W]
+	// Now is the logical time.
+	Now time.Time
+	// Steps are those that were taken, in their order.
+	Steps []lifecycle.Step
+
+	chance *rand.Rand
+}
+
+// Enter returns a stage at Noon, with chance that is always the same.
+func Enter[T lifecycle.Custom, W any](p lifecycle.Planner[T, W], gates []lifecycle.Gate[W], want T, m sim.Model[T, W]) *Stage[T, W] {
+	return &Stage[T, W]{Planner: p, Gates: gates, Want: want, Model: m, Now: Noon, chance: rand.New(rand.NewPCG(1, 2))}
+}
+
+// Tick lets a second pass.
+func (s *Stage[T, W]) Tick() {
+	s.Now = s.Now.Add(time.Second)
+	s.Model.Tick(s.Now, s.chance)
+}
+
+// Turn is one turn of the engine. An error is one of the model: of Provide or of Act.
+func (s *Stage[T, W]) Turn() (lifecycle.Decision, error) {
+	d, seen, err := s.decide()
+	if err != nil || d.Outcome != lifecycle.Proceeding {
+		return d, err
+	}
+	during, _ := s.Planner.Effect(seen, d.Step)
+	return s.act(d, seen, during)
+}
+
+// decide is the turn up to the step.
+func (s *Stage[T, W]) decide() (d lifecycle.Decision, seen W, err error) {
+	seen = s.Model.Observe(s.Now)
+	objects, err := s.Planner.Resources(s.Want.DeepCopyObject().(T), seen)
+	if err != nil {
+		return lifecycle.Block("CannotRender", err.Error()), seen, nil
+	}
+	if err := s.Model.Provide(s.Want, objects, sim.Fair()); err != nil {
+		return d, seen, fmt.Errorf("cannot provide: %w", err)
+	}
+	d = s.Planner.Next(s.Want, seen, s.Now)
+	told := s.Want.DeepCopyObject().(T)
+	s.Planner.Status(told, seen)
+	s.Want = told
+	return d, seen, nil
+}
+
+func (s *Stage[T, W]) act(d lifecycle.Decision, seen, during W) (lifecycle.Decision, error) {
+	if held := lifecycle.Judge(s.Gates, seen, during, d.Step); len(held) > 0 {
+		return lifecycle.Held(d.Step, held[0]), nil
+	}
+	s.Steps = append(s.Steps, d.Step)
+	return d, s.Model.Act(s.Want, seen, d.Step, sim.Fair())
+}
+
+// Until takes turns, a second apart, until one has the outcome and reason, and returns the object. It fails the test if
+// that does not come within 1000 seconds, or if the model refuses something.
+func (s *Stage[T, W]) Until(t sim.T, outcome lifecycle.Outcome, reason string) T {
+	t.Helper()
+	var d lifecycle.Decision
+	var err error
+	for range 1000 {
+		if d, err = s.Turn(); err == nil && d.Outcome == outcome && d.Reason == reason {
+			return s.Want
+		}
+		s.Tick()
+	}
+	t.Fatalf("waited for %s %s; it is %s, %v", outcome, reason, d, err)
+	return s.Want
+}

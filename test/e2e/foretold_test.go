@@ -1,0 +1,344 @@
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/config"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/lifecycle/preview"
+	"github.com/governor-dev/governor/test/foretold"
+)
+
+// observer sees what is provided for the cluster.
+func (c *cluster) observer() foretold.Observer {
+	return foretold.Observer{
+		Client: api, Namespace: c.key.Namespace, Instance: c.key.Name, App: etcd.Name, Kinds: []schema.GroupVersionKind{
+			corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
+			corev1.SchemeGroupVersion.WithKind("Secret"), policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+			networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"),
+		},
+	}
+}
+
+func look(t *testing.T, o foretold.Observer) foretold.Snapshot {
+	t.Helper()
+	seen, err := o.Look(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seen
+}
+
+// happened holds what was foretold to what became of the objects.
+func happened(t *testing.T, what string, report preview.Report, before, after foretold.Snapshot) {
+	t.Helper()
+	became, err := foretold.Became(api.Scheme(), before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(became, foretold.Sorted(report.Resources)); diff != "" {
+		t.Errorf("%s: what became of the objects (-) is not what was foretold (+): %s", what, diff)
+	}
+}
+
+// stepped holds what was foretold to the steps that were taken.
+func stepped(t *testing.T, what string, report preview.Report, entries []history.Entry) {
+	t.Helper()
+	if diff := cmp.Diff(taken(entries), inShort(report.Actions())); diff != "" {
+		t.Errorf("%s: what was done (-) is not what was foretold (+): %s", what, diff)
+	}
+}
+
+// doesAsForetold previews the edit, lets it happen, and compares.
+func (c *cluster) doesAsForetold(t *testing.T, what string, edit func(*etcdv1.EtcdClusterSpec)) {
+	t.Helper()
+	report := c.preview(t, edit)
+	before, begun := look(t, c.observer()), len(c.history(t).Entries)
+	c.Apply(t, edit)
+	c.settled(t)
+	if len(report.Actions()) == 0 && len(report.Resources) == 0 {
+		t.Errorf("%s: it is foretold that nothing happens", what)
+	}
+	stepped(t, what, report, c.history(t).Entries[begun:])
+	happened(t, what, report, before, look(t, c.observer()))
+}
+
+// TestEtcdDoesAsForetold previews every kind of change of a real cluster, lets it happen, and compares steps and objects.
+func TestEtcdDoesAsForetold(t *testing.T) {
+	c := formed(t, 3, version("3.5"))
+	for _, change := range []struct {
+		name string
+		edit func(*etcdv1.EtcdClusterSpec)
+	}{
+		{"another release", version("3.6")},
+		{"resources, which restart members", func(s *etcdv1.EtcdClusterSpec) {
+			s.Pod.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")}
+		}},
+		{"one member more", func(s *etcdv1.EtcdClusterSpec) { s.Size = 4 }},
+		{"one member less, and a label", func(s *etcdv1.EtcdClusterSpec) {
+			s.Size, s.Pod.Labels = 3, map[string]string{"team": "a"}
+		}},
+		{"a network policy", func(s *etcdv1.EtcdClusterSpec) { s.NetworkPolicy.Enabled = true }},
+		{"none any more", func(s *etcdv1.EtcdClusterSpec) { s.NetworkPolicy.Enabled = false }},
+		{"a single member", func(s *etcdv1.EtcdClusterSpec) { s.Size = 1 }},
+	} {
+		c.doesAsForetold(t, change.name, change.edit)
+	}
+	if err := c.history(t).Verify(); err != nil {
+		t.Error(err)
+	}
+	if _, known := c.history(t).Usual("CaughtUp"); !known {
+		t.Error("how long a learner takes is not in the history")
+	}
+}
+
+// TestEtcdComesAndGoesAsForetold previews the creation and the deletion.
+func TestEtcdComesAndGoesAsForetold(t *testing.T) {
+	c := newCluster(t)
+	want := func() *etcdv1.EtcdCluster {
+		obj := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: c.key.Name}}
+		obj.Spec.Size, obj.Spec.TLS.Mode = 3, etcdv1.Managed
+		return obj
+	}
+	var report preview.Report
+	eventually(t, "a preview is given", func(ctx context.Context) error {
+		asked := want()
+		asked.Annotations = map[string]string{lifecycle.AnnotationPreview: preview.Update}
+		if err := api.Create(ctx, asked, client.DryRunAll); err != nil {
+			return err
+		}
+		var ok bool
+		if report, ok = preview.Decode(asked.Annotations[lifecycle.AnnotationPreview]); !ok || !report.Settles() {
+			return fmt.Errorf("%w: it is %+v", errNotYet, report)
+		}
+		return nil
+	})
+	if err := api.Create(t.Context(), want()); err != nil {
+		t.Fatal(err)
+	}
+	c.settled(t)
+	stepped(t, "creation", report, c.history(t).Entries)
+	happened(t, "creation", report, nil, look(t, c.observer()))
+	c.goesAsForetold(t)
+}
+
+// goesAsForetold deletes the cluster. Its history goes with it, so it is watched.
+func (c *cluster) goesAsForetold(t *testing.T) {
+	t.Helper()
+	report := c.ask(t, preview.Delete, func(*etcdv1.EtcdClusterSpec) {})
+	before, begun := look(t, c.observer()), len(c.history(t).Entries)
+	last := c.watchHistory(t)
+	if err := api.Delete(t.Context(), c.get(t)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all that is provided is gone", func(context.Context) error {
+		if left := look(t, c.observer()); len(left) > 0 {
+			return fmt.Errorf("%w: %d are left", errNotYet, len(left))
+		}
+		return nil
+	})
+	stepped(t, "deletion", report, last().Entries[begun:])
+	happened(t, "deletion", report, before, nil)
+}
+
+// watchHistory returns what returns the book as it was when it was deleted.
+func (c *cluster) watchHistory(t *testing.T) func() history.Book {
+	t.Helper()
+	cfg, err := config.GetConfig()
+	if err != nil {
+		t.Fatal(err)
+	}
+	watcher, err := client.NewWithWatch(cfg, client.Options{Scheme: api.Scheme()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := history.Name("EtcdCluster", c.key.Name)
+	seen, err := watcher.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(c.key.Namespace), client.MatchingFields{"metadata.name": name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() history.Book {
+		defer seen.Stop()
+		for {
+			select {
+			case e, ok := <-seen.ResultChan():
+				if !ok {
+					t.Fatal("the watch of the history ended")
+				}
+				if cm, is := e.Object.(*corev1.ConfigMap); is && e.Type == watch.Deleted {
+					book, err := history.Decode(cm.Data[history.Key])
+					if err != nil {
+						t.Fatal(err)
+					}
+					return book
+				}
+			case <-t.Context().Done():
+				t.Fatal("the history is not deleted")
+			}
+		}
+	}
+}
+
+// TestEtcdTrustsAnewAsForetold: an authority is lost while the cluster is paused, and what is foretold then is done when
+// it is resumed.
+func TestEtcdTrustsAnewAsForetold(t *testing.T) {
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	pause := func(on bool) func(*etcdv1.EtcdClusterSpec) {
+		return func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = on }
+	}
+	c.Apply(t, pause(true))
+	eventually(t, "it is paused", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.Paused)
+		})
+	})
+	must(t, "-n", c.key.Namespace, "delete", "secret", "etcd-peer-ca")
+	c.doesAsForetold(t, "another authority", pause(false))
+}
+
+// TestMemcachedDoesAsForetold is as in envtest, with what Kubernetes itself does besides.
+func TestMemcachedDoesAsForetold(t *testing.T) {
+	i := ready(t, 1)
+	o := foretold.Observer{
+		Client: api, Namespace: i.key.Namespace, Instance: i.key.Name, App: memcached.Name, Kinds: []schema.GroupVersionKind{
+			appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Service"),
+			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
+		},
+	}
+	for name, edit := range map[string]func(*cachev1.MemcachedSpec){
+		"size":    func(s *cachev1.MemcachedSpec) { s.Size = 3 },
+		"version": func(s *cachev1.MemcachedSpec) { s.Version = "1.6.38" },
+		"port":    func(s *cachev1.MemcachedSpec) { s.ContainerPort = 22122 },
+	} {
+		report, before := i.ask(t, preview.Update, edit), look(t, o)
+		i.Apply(t, edit)
+		i.Settles(t, lifecycle.Done, report.Reason)
+		happened(t, name, report, before, look(t, o))
+	}
+	report, before := i.ask(t, preview.Delete, func(*cachev1.MemcachedSpec) {}), look(t, o)
+	if err := api.Delete(t.Context(), &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: i.key.Namespace, Name: i.key.Name}}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "Kubernetes has cleared up", func(context.Context) error {
+		if left := look(t, o); len(left) > 0 {
+			return fmt.Errorf("%w: %d are left", errNotYet, len(left))
+		}
+		return nil
+	})
+	happened(t, "deletion", report, before, nil)
+}
+
+// ask asks what the edit would do, or the deletion.
+func (i *instance) ask(t *testing.T, question string, edit func(*cachev1.MemcachedSpec)) (report preview.Report) {
+	t.Helper()
+	eventually(t, "a preview is given", func(ctx context.Context) error {
+		m := &cachev1.Memcached{}
+		if err := api.Get(ctx, i.key, m); err != nil {
+			return err
+		}
+		edit(&m.Spec)
+		m.Annotations = map[string]string{lifecycle.AnnotationPreview: question}
+		if err := api.Update(ctx, m, client.DryRunAll); err != nil {
+			return err
+		}
+		var ok bool
+		if report, ok = preview.Decode(m.Annotations[lifecycle.AnnotationPreview]); !ok || !report.Settles() {
+			return fmt.Errorf("%w: it is %+v", errNotYet, report)
+		}
+		return nil
+	})
+	return report
+}
+
+// TestLegacyManifestsArePlanned: what applying a manifest of v1beta2 would do is told
+// in it, for an object that is not there and for one that is.
+func TestLegacyManifestsArePlanned(t *testing.T) {
+	c := newCluster(t)
+	said, code := plugin(t, c, "plan", "-f", c.legacy(t, 1))
+	if code != 2 || !contains(said, "etcdcluster/etcd in "+c.key.Namespace+": 1 step") {
+		t.Errorf("the creation is planned so (%d):\n%s", code, said)
+	}
+	if _, err := c.read(t.Context()); !apierrors.IsNotFound(err) {
+		t.Errorf("a plan made something: %v", err)
+	}
+	must(t, "-n", c.key.Namespace, "apply", "-f", c.legacy(t, 1))
+	c.settled(t)
+	if said, code := plugin(t, c, "plan", "-f", c.legacy(t, 1)); code != 0 {
+		t.Errorf("the same manifest changes something (%d):\n%s", code, said)
+	}
+	said, _ = plugin(t, c, "plan", "-f", c.legacy(t, 3), "-o", "json")
+	report, ok := preview.Decode(said)
+	if !ok || len(report.Actions()) < 2 {
+		t.Fatalf("a change is planned so:\n%s", said)
+	}
+	before, begun := look(t, c.observer()), len(c.history(t).Entries)
+	must(t, "-n", c.key.Namespace, "apply", "-f", c.legacy(t, 3))
+	c.settled(t)
+	stepped(t, "through v1beta2", report, c.history(t).Entries[begun:])
+	happened(t, "through v1beta2", report, before, look(t, c.observer()))
+}
+
+// legacy writes the manifest of a cluster of that size as users of v1beta2 have it.
+func (c *cluster) legacy(t *testing.T, size int) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "legacy.yaml")
+	text := fmt.Sprintf("apiVersion: etcd.database.coreos.com/v1beta2\nkind: EtcdCluster\nmetadata:\n  name: %s\nspec:\n  size: %d\n  version: \"3.6\"\n", c.key.Name, size)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// built is the plugin, made once.
+var built = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "kubectl-governor")
+	if err != nil {
+		return "", err
+	}
+	binary := filepath.Join(dir, "kubectl-governor")
+	_, err = command("go", "build", "-o", binary, "../../cmd/kubectl-governor")
+	return binary, err
+})
+
+// plugin runs the plugin as a user does, and returns what it says and its exit code.
+func plugin(t *testing.T, c *cluster, args ...string) (string, int) {
+	t.Helper()
+	binary, err := built()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), binary, append([]string{"-n", c.key.Namespace}, args...)...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &said, &said
+	var exit *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return said.String(), cmd.ProcessState.ExitCode()
+}

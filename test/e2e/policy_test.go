@@ -1,0 +1,101 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// ruled makes a policy for the test's cluster.
+func (c *cluster) ruled(t *testing.T, edit func(*v1alpha1.OperationPolicySpec)) *v1alpha1.OperationPolicy {
+	t.Helper()
+	p := &v1alpha1.OperationPolicy{ObjectMeta: metav1.ObjectMeta{Name: c.key.Namespace}}
+	p.Spec.Selector = v1alpha1.ObjectSelector{Kinds: []string{"EtcdCluster"}, Namespaces: []string{c.key.Namespace}}
+	edit(&p.Spec)
+	if err := api.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = api.Delete(context.Background(), p) })
+	return p
+}
+
+// held waits until a policy holds a step, and the status says so in these words.
+func (c *cluster) held(t *testing.T, words string) {
+	t.Helper()
+	eventually(t, "it is held: "+words, func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		ready := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Ready)
+		if ready == nil || ready.Reason != lifecycle.HeldByPolicy || !strings.Contains(ready.Message, words) {
+			return fmt.Errorf("%w: it says %+v", errNotYet, ready)
+		}
+		return nil
+	})
+}
+
+// whoami is the user that the API server takes the test for.
+func whoami(t *testing.T) string {
+	t.Helper()
+	r := &authenticationv1.SelfSubjectReview{}
+	if err := api.Create(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	return r.Status.UserInfo.Username
+}
+
+func (c *cluster) approval(t *testing.T, plan preview.Report) *v1alpha1.Approval {
+	t.Helper()
+	obj := c.get(t)
+	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "upgrade"}, Spec: v1alpha1.ApprovalSpec{
+		Object: v1alpha1.ApprovedObject{
+			Group: etcdv1.GroupVersion.Group, Kind: "EtcdCluster", Name: c.key.Name, UID: string(obj.UID), Generation: obj.Generation,
+		},
+		By: whoami(t), Reason: "tried in staging", Expires: metav1.NewTime(time.Now().Add(time.Hour)),
+	}}
+	for _, s := range plan.Actions() {
+		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
+	}
+	return a
+}
+
+// TestAnUpgradeWaitsForAWord: nothing restarts before somebody has approved the plan, in
+// their own name; then it goes through, and the history says by whose word.
+func TestAnUpgradeWaitsForAWord(t *testing.T) {
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.6.16" })
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) {
+		s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive", "Destructive", "Irreversible"}}
+	})
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.7" })
+	c.held(t, "nobody has approved")
+	plan := c.preview(t, func(*etcdv1.EtcdClusterSpec) {})
+	a := c.approval(t, plan)
+	forged := a.DeepCopy()
+	forged.Spec.By = "somebody-else"
+	if err := api.Create(t.Context(), forged); !apierrors.IsForbidden(err) {
+		t.Errorf("approved in the name of another: %v", err)
+	}
+	if err := api.Create(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	c.settled(t)
+	for _, e := range c.history(t).Entries {
+		if e.Step.Name == "Restart" && e.Result == history.Succeeded && (e.Approval == nil || e.Approval.By != a.Spec.By || e.Approval.Reason != "tried in staging") {
+			t.Errorf("%s was taken by the word of %+v", e.Step, e.Approval)
+		}
+	}
+}

@@ -1,0 +1,255 @@
+package envtest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/policy"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+func words(s *v1alpha1.OperationPolicySpec) {
+	s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive", "Destructive", "Irreversible"}}
+}
+
+// approvalOf is an approval of the ring r as it is, for an hour.
+func approvalOf(t *testing.T, namespace, name string, members ...string) *v1alpha1.Approval {
+	t.Helper()
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ApprovalSpec{
+		Object: v1alpha1.ApprovedObject{Group: ring.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: r.Generation},
+		By:     "ann", Reason: "tested", Expires: metav1.NewTime(tuesday.Add(time.Hour)),
+	}}
+	for _, m := range members {
+		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: "Remove", Target: m, Class: "Disruptive"})
+	}
+	return a
+}
+
+func approve(t *testing.T, a *v1alpha1.Approval) *v1alpha1.Approval {
+	t.Helper()
+	must(t, as(t, a.Spec.By).Create(t.Context(), a))
+	return a
+}
+
+// as is a client of that user, who may do everything.
+func as(t *testing.T, user string) client.Client {
+	t.Helper()
+	cfg := rest.CopyConfig(config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: []string{"system:masters"}}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	must(t, err)
+	return c
+}
+
+func approvalIs(t *testing.T, a *v1alpha1.Approval, status metav1.ConditionStatus, reason string) {
+	t.Helper()
+	eventually(t, "the approval "+a.Name+" is "+reason, func() error {
+		now, err := get(t, &v1alpha1.Approval{}, a.Namespace, a.Name)
+		if err != nil {
+			return err
+		}
+		return condition(now.Status.Conditions, policy.Valid, status, reason)
+	})
+}
+
+// unapproved is a ring that waits for a word.
+func unapproved(t *testing.T, size int) (string, *operator, *clocktesting.FakeClock) {
+	t.Helper()
+	namespace, op, clock := clocked(t, "r")
+	newPolicy(t, namespace, "words", words)
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = size })
+	ringHeld(t, namespace, "r", "Remove m000002", "nobody has approved", "kubectl governor approve ring r -n "+namespace)
+	return namespace, op, clock
+}
+
+func TestAnApprovalLetsItsStepsPass(t *testing.T) {
+	namespace, op, _ := unapproved(t, 1)
+	quiet(t, namespace, op)
+	a := approve(t, approvalOf(t, namespace, "a", "m000002", "m000001"))
+	ringSettles(t, namespace, "r", 1)
+	approvalIs(t, a, metav1.ConditionFalse, policy.Done)
+	n := 0
+	for _, e := range bookOf(t, namespace, "r").Entries {
+		if e.Step.Name == "Remove" && e.Approval != nil {
+			n++
+			if e.Approval.Name != "a" || e.Approval.By != "ann" || e.Approval.Reason != "tested" {
+				t.Errorf("the history has %+v", e.Approval)
+			}
+		}
+	}
+	if n != 2 {
+		t.Errorf("%d steps name their approval, want 2", n)
+	}
+	quiet(t, namespace, op)
+}
+
+// An approval of another plan, another generation or another time lets nothing pass.
+func TestApprovalsThatDoNotDo(t *testing.T) {
+	namespace, _, clock := unapproved(t, 1)
+	other := approve(t, approvalOf(t, namespace, "other", "m000002"))
+	ringHeld(t, namespace, "r", `the approval "other" is not valid (PlanChanged)`)
+	approvalIs(t, other, metav1.ConditionFalse, policy.PlanChanged)
+	must(t, api.Delete(t.Context(), other))
+	ringHeld(t, namespace, "r", "nobody has approved")
+	late := approvalOf(t, namespace, "late", "m000002", "m000001")
+	late.Spec.Expires = metav1.NewTime(tuesday.Add(-time.Minute))
+	approvalIs(t, approve(t, late), metav1.ConditionFalse, policy.Expired)
+	ringHeld(t, namespace, "r", `"late" is not valid (Expired)`)
+	must(t, api.Delete(t.Context(), late))
+	freeze := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
+	ringHeld(t, namespace, "r", freeze.Name)
+	good := approve(t, approvalOf(t, namespace, "good", "m000002", "m000001"))
+	approvalIs(t, good, metav1.ConditionTrue, policy.Approved)
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	approvalIs(t, good, metav1.ConditionFalse, policy.GenerationChanged)
+	next := approve(t, approvalOf(t, namespace, "next", "m000002"))
+	approvalIs(t, next, metav1.ConditionTrue, policy.Approved)
+	clock.SetTime(tuesday.Add(time.Hour))
+	poke(t, namespace, "r")
+	approvalIs(t, next, metav1.ConditionFalse, policy.Expired)
+	must(t, api.Delete(t.Context(), freeze))
+	ringHeld(t, namespace, "r", "is not valid")
+}
+
+// Who deletes an approval revokes it.
+func TestAnApprovalIsRevoked(t *testing.T) {
+	namespace, _, _ := unapproved(t, 2)
+	freeze := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
+	ringHeld(t, namespace, "r", freeze.Name)
+	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
+	approvalIs(t, a, metav1.ConditionTrue, policy.Approved)
+	must(t, api.Delete(t.Context(), a))
+	must(t, api.Delete(t.Context(), freeze))
+	ringHeld(t, namespace, "r", "nobody has approved")
+}
+
+func TestAnApprovalOfWhatIsGone(t *testing.T) {
+	namespace, _, clock := clocked(t, "r")
+	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
+	approvalIs(t, a, metav1.ConditionFalse, policy.Done) // nothing is to be done
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	b := approvalOf(t, namespace, "b", "m000002")
+	must(t, api.Delete(t.Context(), r))
+	eventually(t, "the ring is gone", func() error {
+		if _, err := get(t, &ring.Ring{}, namespace, "r"); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is there: %w", err)
+		}
+		return nil
+	})
+	clock.Step(time.Minute) // or the operator doubts that it is gone
+	approvalIs(t, approve(t, b), metav1.ConditionFalse, policy.ObjectGone)
+}
+
+// An approval cannot be changed.
+func TestAnApprovalStays(t *testing.T) {
+	namespace, _, _ := clocked(t, "r")
+	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
+	eventually(t, "it is not changed", func() error {
+		now, err := get(t, &v1alpha1.Approval{}, namespace, a.Name)
+		must(t, err)
+		now.Spec.Steps = append(now.Spec.Steps, v1alpha1.ApprovedStep{Name: "Remove", Target: "m000001"})
+		if err := api.Update(t.Context(), now); err == nil || !strings.Contains(err.Error(), "cannot be changed: delete it, which revokes it") {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+}
+
+// The API server lets nobody approve in the name of another.
+func TestNobodyApprovesForAnother(t *testing.T) {
+	namespace, _, _ := clocked(t, "r")
+	raw, err := os.ReadFile("../../config/manager/approval.yaml")
+	must(t, err)
+	for _, doc := range bytes.Split(raw, []byte("---\n")) {
+		u := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal(doc, &u.Object))
+		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
+		t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), u) })
+	}
+	for _, user := range []string{"ann", "bob"} {
+		allow(t, namespace, user)
+	}
+	forged := approvalOf(t, namespace, "forged", "m000002")
+	eventually(t, "bob cannot approve as ann", func() error {
+		err := asUser(t, "bob").Create(t.Context(), forged.DeepCopy(), client.DryRunAll)
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `spec.by is "ann", and you are "bob": nobody approves in the name of another`) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+	must(t, asUser(t, "ann").Create(t.Context(), forged))
+}
+
+// asUser is a client of that user, with the rights that were given.
+func asUser(t *testing.T, user string) client.Client {
+	t.Helper()
+	cfg := rest.CopyConfig(config)
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user}
+	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	must(t, err)
+	return c
+}
+
+// allow lets the user approve in the namespace.
+func allow(t *testing.T, namespace, user string) {
+	t.Helper()
+	name := metav1.ObjectMeta{Namespace: namespace, Name: "approve-" + user}
+	must(t, api.Create(t.Context(), &rbacv1.Role{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{"governor.dev"}, Resources: []string{"approvals"}, Verbs: []string{"create"}},
+	}}))
+	must(t, api.Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
+		Subjects: []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: rbacv1.GroupName}},
+	}))
+}
+
+// A preview says which policies would hold a step, and what has been approved.
+func TestAPreviewKnowsThePolicies(t *testing.T) {
+	a := previews(t, 3)
+	hold := func(size int) string {
+		report, _ := previewOf(t, a.namespace, toSize(size))
+		if len(report.Steps) == 0 || len(report.Steps[0].Held) == 0 || !report.Settles() {
+			return fmt.Sprintf("%+v", report.Steps)
+		}
+		return lifecycle.Held(report.Steps[0].Step, report.Steps[0].Held...).Message
+	}
+	sees := func(size int, words string) {
+		t.Helper()
+		eventually(t, "the preview says "+words, func() error {
+			if said := hold(size); !strings.Contains(said, words) {
+				return fmt.Errorf("it says %s", said)
+			}
+			return nil
+		})
+	}
+	newPolicy(t, a.namespace, "never", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
+	sees(2, "frozen (sale)")
+	newPolicy(t, a.namespace, "words", words)
+	sees(2, "nobody has approved")
+	p := newPolicy(t, a.namespace, "pause", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
+	eventually(t, "the preview says who pauses", func() error {
+		if report, _ := previewOf(t, a.namespace, toSize(2)); !report.Paused || !strings.Contains(report.PausedBy, p.Name) {
+			return fmt.Errorf("it says %q", report.PausedBy)
+		}
+		return nil
+	})
+}

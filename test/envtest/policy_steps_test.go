@@ -1,0 +1,210 @@
+package envtest_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/engine"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+// tuesday is at noon, days away from the window of Saturday nights.
+var tuesday = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
+
+func nights(s *v1alpha1.OperationPolicySpec) {
+	s.Windows = []v1alpha1.Window{{Schedule: "0 2 * * 6", TimeZone: "Europe/Zurich", Duration: metav1.Duration{Duration: 3 * time.Hour}}}
+}
+
+// clocked is an operator on a Tuesday, with settled rings of three.
+func clocked(t *testing.T, names ...string) (string, *operator, *clocktesting.FakeClock) {
+	t.Helper()
+	installRings(t)
+	namespace, clock := newNamespace(t), clocktesting.NewFakeClock(tuesday)
+	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Now = clock.Now })
+	for _, name := range names {
+		newRing(t, namespace, name, 3)
+		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	}
+	return namespace, op, clock
+}
+
+// poke wakes a ring whose time has come by a clock that its timer does not know.
+func poke(t *testing.T, namespace, name string) {
+	t.Helper()
+	relabel(t, namespace, name, "poked", time.Now().Format("150405.000000000"))
+}
+
+func relabel(t *testing.T, namespace, name, key, value string) {
+	t.Helper()
+	r, err := get(t, &ring.Ring{}, namespace, name)
+	must(t, err)
+	base := r.DeepCopyObject().(*ring.Ring)
+	labels := map[string]string{key: value}
+	for k, v := range r.Labels {
+		if k != key {
+			labels[k] = v
+		}
+	}
+	r.Labels = labels
+	must(t, api.Patch(t.Context(), r, client.MergeFrom(base)))
+}
+
+// ringHeld waits until a policy holds a step of the ring, and says all of these words.
+func ringHeld(t *testing.T, namespace, name string, words ...string) {
+	t.Helper()
+	eventually(t, "ring "+name+" is held: "+strings.Join(words, ", "), func() error {
+		r, err := get(t, &ring.Ring{}, namespace, name)
+		if err != nil {
+			return err
+		}
+		if err := condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy); err != nil {
+			return err
+		}
+		for _, c := range r.Status.Conditions {
+			for _, word := range words {
+				if c.Type == lifecycle.Ready && !strings.Contains(c.Message, word) {
+					return fmt.Errorf("it says %s", c.Message)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func ringSettles(t *testing.T, namespace, name string, size int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("ring %s has %d members", name, size), func() error {
+		r, err := get(t, &ring.Ring{}, namespace, name)
+		if err != nil {
+			return err
+		}
+		if r.Status.ObservedGeneration != r.Generation || len(r.Status.Members) != size {
+			return fmt.Errorf("members %v, %v", r.Status.Members, r.Status.Conditions)
+		}
+		return condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	})
+}
+
+func refusals(b history.Book) (all []history.Entry) {
+	for _, e := range b.Entries {
+		if e.Result == history.Refused {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func TestAWindowHoldsWishesAndLetsRepairsPass(t *testing.T) {
+	namespace, op, clock := clocked(t, "r")
+	p := newPolicy(t, namespace, "nights", nights)
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 4 })
+	ringSettles(t, namespace, "r", 4) // nobody notices one more
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 3 })
+	ringHeld(t, namespace, "r", p.Name, "Remove m000003", "the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)")
+	quiet(t, namespace, op)
+	setHealth(t, namespace, "r-m000001", ring.Lost)
+	eventually(t, "the lost member is replaced", func() error {
+		r, err := get(t, &ring.Ring{}, namespace, "r")
+		if err != nil || slices.Contains(r.Status.Members, "m000001") {
+			return fmt.Errorf("members %v: %w", r.Status.Members, err)
+		}
+		return nil
+	})
+	ringSettles(t, namespace, "r", 3)
+	if all := refusals(bookOf(t, namespace, "r")); len(all) != 1 || all[0].HeldBy != p.Name+"/MaintenanceWindow" {
+		t.Errorf("a refusal is recorded once: %+v", all)
+	}
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	ringHeld(t, namespace, "r", p.Name)
+	clock.SetTime(time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC))
+	poke(t, namespace, "r")
+	ringSettles(t, namespace, "r", 2)
+}
+
+func TestAFreezeHoldsUntilItIsRemoved(t *testing.T) {
+	namespace, op, _ := clocked(t, "r")
+	p := newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	ringHeld(t, namespace, "r", p.Name, "frozen (the sale)")
+	quiet(t, namespace, op)
+	until := metav1.NewTime(tuesday.Add(time.Hour))
+	changePolicy(t, p, func(s *v1alpha1.OperationPolicySpec) { s.Freeze.Until = &until })
+	ringHeld(t, namespace, "r", "until Tue 2026-11-24 13:00 UTC")
+	changePolicy(t, p, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = nil })
+	ringSettles(t, namespace, "r", 2)
+}
+
+// The stricter of two wins, and both are named; a bypass passes both, and is remembered.
+func TestABypassIsRemembered(t *testing.T) {
+	namespace, _, _ := clocked(t, "r")
+	a := newPolicy(t, namespace, "a", nights)
+	b := newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	ringHeld(t, namespace, "r", a.Name, b.Name)
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	base := r.DeepCopyObject().(*ring.Ring)
+	r.Annotations = map[string]string{lifecycle.AnnotationBypass: "the disk is full"}
+	must(t, api.Patch(t.Context(), r, client.MergeFrom(base), client.FieldOwner("ann")))
+	ringSettles(t, namespace, "r", 2)
+	last, _ := bookOf(t, namespace, "r").Last()
+	if last.Bypass == nil || last.Bypass.Reason != "the disk is full" || last.Bypass.By != "ann" || !slices.Equal(last.Bypass.Policies, []string{a.Name, b.Name}) {
+		t.Errorf("the history has %+v", last.Bypass)
+	}
+	eventually(t, "an event tells it", func() error { return toldNote(t, namespace, `"the disk is full", set by ann`) })
+}
+
+func TestBudgetsOfPoliciesPace(t *testing.T) {
+	namespace, op, _ := clocked(t, "a", "b", "c")
+	for name, zone := range map[string]string{"a": "one", "b": "one", "c": "two"} {
+		relabel(t, namespace, name, "zone", zone)
+	}
+	p := newPolicy(t, namespace, "pace", func(s *v1alpha1.OperationPolicySpec) {
+		s.Budget = &v1alpha1.Budget{Disturbed: 1, Per: "Label", Label: "zone"}
+	})
+	op.lists.Refuse(errors.New("the ring is away"))
+	smaller := func(s *ring.Spec) { s.Size = 2 }
+	resize(t, namespace, "a", smaller)
+	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
+	resize(t, namespace, "b", smaller)
+	ringHeld(t, namespace, "b", p.Name, `with zone="one"`, "ring "+namespace+"/a")
+	resize(t, namespace, "c", smaller)
+	ringReaches(t, namespace, "c", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
+	op.lists.Refuse(nil)
+	for _, name := range []string{"a", "b", "c"} {
+		ringSettles(t, namespace, name, 2)
+	}
+}
+
+func TestAWaveHaltsWhenTheOneBeforeIsNotWell(t *testing.T) {
+	namespace, _, clock := clocked(t, "canary", "prod")
+	relabel(t, namespace, "canary", "wave", "first")
+	p := newPolicy(t, namespace, "waves", func(s *v1alpha1.OperationPolicySpec) {
+		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: time.Hour}, Waves: []v1alpha1.Wave{
+			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
+		}}
+	})
+	resize(t, namespace, "prod", func(s *ring.Spec) { s.Size = 2 })
+	ringHeld(t, namespace, "prod", p.Name, `wave "first" soaks until Tue 2026-11-24 13:00 UTC`)
+	resize(t, namespace, "canary", func(s *ring.Spec) { s.Mood = "fail" })
+	ringHeld(t, namespace, "prod", "halted, because Ring "+namespace+`/canary of wave "first" is not well: CannotRender`)
+	clock.SetTime(tuesday.Add(2 * time.Hour))
+	resize(t, namespace, "canary", func(s *ring.Spec) { s.Mood = ""; s.Size = 2 })
+	ringSettles(t, namespace, "canary", 2) // the first wave waits for nobody
+	ringHeld(t, namespace, "prod", "soaks until Tue 2026-11-24 15:00 UTC")
+	clock.SetTime(tuesday.Add(3 * time.Hour))
+	poke(t, namespace, "prod")
+	ringSettles(t, namespace, "prod", 2)
+}
