@@ -41,7 +41,7 @@ func (e *engine[T, W]) permitted(ctx context.Context, r *report[T, W]) []lifecyc
 		e.operator.budget.release(e.holder(r.key))
 		return v.Refusals
 	}
-	if step.Class.Disturbs() && step.Intent != lifecycle.Repair {
+	if asksBudget(step) {
 		refusals := e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) }, about.Shares(e.subject(r.obj))...)
 		if len(refusals) > 0 {
 			return refusals
