@@ -41,3 +41,11 @@ type Foreseer[T Custom, W any] interface {
 	// As all of a planner it is pure.
 	Provided(want T, seen W, objects []Object) W
 }
+
+// Witness is what a [Planner] may be besides: someone who can say what a step was
+// decided on, for the history.
+type Witness[W any] interface {
+	// Evidence returns a few short sentences or facts, e.g. "etcd-2: a voter that does
+	// not answer since its pod is gone." As all of a planner it is pure.
+	Evidence(seen W, step Step) []string
+}

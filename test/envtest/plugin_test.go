@@ -150,7 +150,7 @@ func TestPluginTellsThePast(t *testing.T) {
 	a := previews(t, 3)
 	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
 	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	t.Log(expect(t, a.namespace, 0, []string{"Add m000000 in", "TooManyMembers: Remove m000002", "(generation 2, test)"}, "history", "ring/r"))
+	t.Log(expect(t, a.namespace, 0, []string{"Add m000000 in", "TooManyMembers: Remove m000002", "(generation 2 by "}, "history", "ring/r"))
 	if said := expect(t, a.namespace, 0, []string{"Promote"}, "history", "ring/r", "--step", "promote"); strings.Contains(said, "Remove") {
 		t.Errorf("only promotions were asked for:\n%s", said)
 	}
