@@ -20,7 +20,7 @@ demo: install plugin ## See it work: cluster, operator, an application that is s
 	@go run ./examples/demo
 
 .PHONY: test
-test: verify test-unit test-envtest test-localkube test-e2e ## Everything that CI runs
+test: verify test-unit test-envtest test-examples test-localkube test-e2e ## Everything that CI runs
 
 ##: the local cluster
 
@@ -89,6 +89,7 @@ verify: ## Formatting, vet, lint with the import rules of the house, generated f
 	@go tool -modfile=tools/lint/go.mod golangci-lint run ./...
 	@go test ./config/...
 	@cd localkube && go tool -modfile=../tools/lint/go.mod golangci-lint run ./...
+	@$(MAKE) --no-print-directory -C examples/chocolate-factory verify
 	@$(MAKE) --no-print-directory vulnerabilities
 
 .PHONY: vulnerabilities
@@ -103,7 +104,7 @@ LONG_LIVES := ./apps/etcd/model
 .PHONY: test-unit
 test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
 	@echo "== unit tests"
-	@go test -race $$(go list ./... | grep -v -e /test/envtest -e /test/e2e -e /test/bench -e $(LONG_LIVES:.%=%)$$)
+	@go test -race $$(go list ./... | grep -v -e /test/envtest -e /test/e2e -e /test/bench -e /scaffold -e $(LONG_LIVES:.%=%)$$)
 	@go test $(LONG_LIVES)
 	@cd localkube && go test -race $$(go list ./... | grep -v /e2e)
 
@@ -116,6 +117,12 @@ test-envtest: $(LOCALKUBE) ## Against a real API server
 	@echo "== envtest"
 	@assets="$$($(LOCALKUBE) envtest-assets)" && export KUBEBUILDER_ASSETS="$$assets" && \
 	go test ./test/envtest/... && (cd localkube && go test ./storage/...)
+
+.PHONY: test-examples
+test-examples: $(LOCALKUBE) ## Operators of others, against this working tree: the chocolate factory, and a new project
+	@echo "== examples"
+	@assets="$$($(LOCALKUBE) envtest-assets)" && export KUBEBUILDER_ASSETS="$$assets" && \
+	$(MAKE) --no-print-directory -C examples/chocolate-factory test && go test -count=1 ./scaffold
 
 .PHONY: test-localkube
 test-localkube: ## The local cluster itself: networking, volumes, faults, and that nothing is left

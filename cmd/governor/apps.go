@@ -101,8 +101,9 @@ func registerMemcached(op *engine.Operator) error {
 }
 
 // gather is for how long news of a set's pods are gathered: a set of hundreds would
-// otherwise take a turn, and tell another number, for each of them.
-const gather = 50 * time.Millisecond
+// otherwise take a turn, and tell another number, for each of them. To tell 500 names
+// costs the API server as much as to make four pods.
+const gather = 100 * time.Millisecond
 
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{

@@ -53,12 +53,12 @@ func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
 		t.Errorf("more than the first victim was touched: %v", touched)
 	}
 	for _, args := range [][]string{{"history"}, {"why"}, {"rollback", "--list"}} {
-		said, _ := plugin(t, c, append([]string{args[0], "etcdcluster/etcd"}, args[1:]...)...)
+		said, _ := plugin(t, c.key.Namespace, append([]string{args[0], "etcdcluster/etcd"}, args[1:]...)...)
 		t.Logf("kubectl governor %s\n%s", strings.Join(args, " "), said)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Labels = map[string]string{"tried": "yes"} })
 	c.settled(t)
-	said, code := plugin(t, c, "rollback", "etcdcluster/etcd")
+	said, code := plugin(t, c.key.Namespace, "rollback", "etcdcluster/etcd")
 	t.Logf("kubectl governor rollback\n%s", said)
 	if code != 0 || !contains(said, "the spec of revision 3 again") {
 		t.Errorf("exit %d", code)

@@ -116,7 +116,7 @@ func TestPluginMistakes(t *testing.T) {
 	expect(t, a.namespace, 1, []string{"-o wide is not known"}, "history", "ring/r", "-o", "wide")
 	expect(t, a.namespace, 1, []string{"--result Lost is not known"}, "history", "ring/r", "--result", "Lost")
 	newMemcached(t, a.namespace, "m", 1)
-	expect(t, a.namespace, 1, []string{`unknown field "spec.sizes"`}, "plan", "memcached/m", "--set", "spec.sizes=1")
+	expect(t, a.namespace, 1, []string{`error: memcached/m: unknown field "spec.sizes"; kubectl explain memcacheds --recursive lists the fields`}, "plan", "memcached/m", "--set", "spec.sizes=1")
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{ring.GroupVersion.Group}, Resources: []string{"rings"}, Verbs: []string{"get"}},
 	}}
