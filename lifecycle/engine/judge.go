@@ -25,7 +25,9 @@ func (e *engine[T, W]) judge(ctx context.Context, r *report[T, W]) {
 		r.refusals = e.permitted(ctx, r)
 	}
 	if len(r.refusals) > 0 {
+		after := r.decision.After // what cannot be watched is looked at all the same
 		r.decision = lifecycle.Held(step, r.refusals...)
+		r.decision.After = after
 	}
 }
 

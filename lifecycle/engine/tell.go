@@ -27,6 +27,9 @@ const (
 	// wordless is the same where only a person or a time lets the step pass: both wake
 	// it, unless somebody puts the clock forward.
 	wordless = 10 * time.Minute
+	// still is how often, at most, an application that cannot be watched is looked at
+	// while it is held so.
+	still = 30 * time.Second
 )
 
 // tell is the only place that makes a turn public: status, events, history,
@@ -180,7 +183,7 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	case d.Outcome == lifecycle.Proceeding:
 		result.RequeueAfter = onward
 	case d.Outcome == lifecycle.Waiting && len(r.refusals) > 0:
-		result.RequeueAfter = e.heldFor(r.refusals)
+		result.RequeueAfter = e.heldFor(r.refusals, d.After)
 	case d.Outcome == lifecycle.Waiting && !d.Deadline.IsZero():
 		result.RequeueAfter = max(onward, d.Heartbeat(d.Deadline.Sub(e.now())).After)
 	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
@@ -190,11 +193,15 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	return result
 }
 
-// heldFor is how long to leave a held step: until the first gate opens by itself.
-func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal) time.Duration {
+// heldFor is how long to leave a held step: until the first gate opens by itself, or
+// the application's heartbeat.
+func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal, heartbeat time.Duration) time.Duration {
 	after := held
 	if !slices.ContainsFunc(refusals, watched) {
 		after = wordless
+	}
+	if heartbeat > 0 {
+		after = min(after, max(heartbeat, still))
 	}
 	for _, r := range refusals {
 		if !r.Until.IsZero() {
