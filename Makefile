@@ -16,7 +16,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: install ## See it work: cluster, operator, an application that is scaled, broken, repaired and upgraded
+demo: install plugin ## See it work: cluster, operator, an application that is scaled, broken, repaired and upgraded
 	@go run ./examples/demo
 
 .PHONY: test

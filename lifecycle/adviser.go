@@ -31,3 +31,21 @@ type Doubter[W any] interface {
 	// is pure.
 	Doubts(seen W) []string
 }
+
+// Foreseer is what a [Planner] may be besides: someone whose world depends on what the
+// engine puts into Resources, such as certificates. Without it a preview knows only
+// the world in which they are not yet there.
+type Foreseer[T Custom, W any] interface {
+	// Provided returns the world once the objects are there: what Resources returned
+	// for want in it, with certificates as they are, or as they would be, filled in.
+	// As all of a planner it is pure.
+	Provided(want T, seen W, objects []Object) W
+}
+
+// Witness is what a [Planner] may be besides: someone who can say what a step was
+// decided on, for the history.
+type Witness[W any] interface {
+	// Evidence returns a few short sentences or facts, e.g. "etcd-2: a voter that does
+	// not answer since its pod is gone." As all of a planner it is pure.
+	Evidence(seen W, step Step) []string
+}

@@ -12,6 +12,12 @@ const (
 	Stalled     = "Stalled"
 	// Paused is present only while the object is paused.
 	Paused = "Paused"
+	// Drifted is present only while somebody else's changes are left as they are; its
+	// message says what was changed and by whom, its transition since when.
+	Drifted = "Drifted"
+	// RolledBack is present while the spec is one that the operator put back because the
+	// one after it failed, until a user declares another.
+	RolledBack = "RolledBack"
 )
 
 // Condition is one fact about an object, without the bookkeeping (time of

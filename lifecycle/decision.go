@@ -37,6 +37,9 @@ type Decision struct {
 	// the next step. It has no clock readings or counters that move by themselves.
 	Message string
 
+	// Failed says of Blocked that what the user declared last does not work: where a
+	// declared policy says so, the last spec that worked is put back.
+	Failed bool
 	// Step is what to do (Proceeding) or what is awaited (Waiting).
 	Step Step
 
@@ -96,6 +99,16 @@ func (d Decision) Until(deadline time.Time) Decision {
 // must say what to do.
 func Block(reason, message string) Decision {
 	return Decision{Outcome: Blocked, Reason: reason, Message: message}
+}
+
+// Fail decides that a change has failed: what was declared last was begun and does not
+// work, e.g. an image that never starts. Nothing more is changed for it, and the message
+// must say what to do. It is no word for a fault of the world, which a return to an
+// earlier spec would not mend.
+func Fail(reason, message string) Decision {
+	d := Block(reason, message)
+	d.Failed = true
+	return d
 }
 
 // RetryIn decides to look again after the given time.

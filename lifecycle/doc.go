@@ -31,7 +31,7 @@
 //		)
 //	}
 //
-// A rule that speaks returns one of [Proceed], [WaitFor], [Block] or [RetryIn]; a
+// A rule that speaks returns one of [Proceed], [WaitFor], [Block], [Fail] or [RetryIn]; a
 // rule with nothing to say returns the zero [Decision]. When no rule speaks the
 // object is [Settled].
 //

@@ -100,7 +100,7 @@ const (
 	// AnnotationBypass lets the steps of an object pass the windows, freezes, approvals
 	// and waves of all policies, in an emergency; its value is the reason, which the
 	// history and an event repeat. The application's own gates and the budgets stay.
-	AnnotationBypass = "governor.dev/bypass-policy"
+	AnnotationBypass = "governor.dev/bypass-policy" //nolint:gosec // a name, no secret
 
 	// AnnotationPreview on an object in a dry run asks for a preview: "update" of the
 	// object as it is sent, "delete" of its deletion. What comes back has the preview

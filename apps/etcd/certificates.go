@@ -1,7 +1,12 @@
 package etcd
 
 import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
@@ -108,4 +113,27 @@ func serverCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certif
 		}),
 		IPAddresses: []string{"127.0.0.1", "::1"},
 	}
+}
+
+// Trust is a digest of authorities, each in PEM.
+func Trust(authorities [][]byte) string {
+	sum := sha256.Sum256(bytes.Join(authorities, []byte{0}))
+	return fmt.Sprintf("%x", sum[:6])
+}
+
+// Provided implements lifecycle.Foreseer: an authority that is made anew is one that
+// members must trust.
+func (Planner) Provided(want *etcdv1.EtcdCluster, seen World, objects []lifecycle.Object) World {
+	var all [][]byte
+	for _, name := range Authorities(want) {
+		for _, obj := range objects {
+			if s, ok := obj.(*corev1.Secret); ok && s.Name == name && len(s.Data[lifecycle.KeyAuthorities]) > 0 {
+				all = append(all, s.Data[lifecycle.KeyAuthorities])
+			}
+		}
+	}
+	if len(all) > 0 && len(all) == len(Authorities(want)) {
+		seen.Trust = Trust(all)
+	}
+	return seen
 }

@@ -15,7 +15,11 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
 	}
 	blocked := func(reason, remedy string) lifecycle.Decision {
-		return lifecycle.Block(reason, fmt.Sprintf("%s: %s. %s", m.Name, m.Pod.Detail, remedy))
+		said := fmt.Sprintf("%s: %s. %s", m.Name, m.Pod.Detail, remedy)
+		if changeFailed(want, seen, m, now) {
+			return lifecycle.Fail(reason, said)
+		}
+		return lifecycle.Block(reason, said)
 	}
 	switch m.Pod.Trouble {
 	case lifecycle.ImageUnpullable:
@@ -36,6 +40,21 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 		}
 	}
 	return lifecycle.Decision{}
+}
+
+// changeFailed says that what hinders the member came with the present spec: it has that,
+// others serve with another, and none with the same. A node may take its time to come.
+func changeFailed(want goal, seen World, m Member, now time.Time) bool {
+	if !firstVictim(seen, m) || want.mismatches(m) {
+		return false
+	}
+	if m.Pod.Trouble == lifecycle.Unschedulable && now.Before(m.Pod.Since.Add(deadAfter)) {
+		return false
+	}
+	_, works := seen.find(func(o Member) bool {
+		return seen.servingVoter(o) && ours(o) && o.Pod.Revision == m.Pod.Revision && o.Pod.Version == m.Pod.Version
+	})
+	return !works
 }
 
 func hinderedAny(want goal, seen World, now time.Time) lifecycle.Decision {

@@ -173,7 +173,7 @@ func bySpec(want goal, seen World, m Member) bool {
 	case lifecycle.ImageUnpullable, lifecycle.BadContainer:
 		return true
 	case lifecycle.Unschedulable:
-		return learner(m)
+		return learner(m) || changeFailed(want, seen, m, m.Pod.Since.Add(deadAfter))
 	case lifecycle.CrashLooping:
 		return learner(m) || firstVictim(seen, m)
 	}

@@ -35,7 +35,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
 		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there
 		quorumAway(goal, seen, now), // nothing destructive: wait for pods, or tell that data is lost
-		halfRemoved(seen),           // finish what was begun: gone from etcd, not from Kubernetes
+		halfRemoved(goal, seen),     // finish what was begun: gone from etcd, not from Kubernetes
 		needlessLearner(goal, seen), // a learner that nobody wants any more goes first
 		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes
 		doorAjar(want, seen),        // nobody votes before its door is shut
@@ -99,13 +99,19 @@ func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 }
 
 // halfRemoved finishes a removal that was begun here, by etcdctl, or by a crash.
-func halfRemoved(seen World) lifecycle.Decision {
+//
+// It is as urgent as a repair, but where enough members are left it was a wish that
+// began it.
+func halfRemoved(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && !listed(m) && inKube(m) })
 	if !ok || !seen.Listed {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(repair(dismiss(m, "MemberRemoved",
-		"%s is not in etcd's member list any more; what Kubernetes has of it is deleted.", m.Name)))
+	s := repair(dismiss(m, "MemberRemoved", "%s is not in etcd's member list any more; what Kubernetes has of it is deleted.", m.Name))
+	if seen.count(ourListed) >= int(want.Spec.Size) {
+		s.Cause = lifecycle.SpecChange
+	}
+	return lifecycle.Proceed(s)
 }
 
 func needlessLearner(want goal, seen World) lifecycle.Decision {
@@ -216,7 +222,8 @@ func outdatedMember(want goal, seen World, is func(Member) bool) lifecycle.Decis
 		return lifecycle.Proceed(moveLeader(m, heir, reason, "%s leads and is to be restarted; %s takes over.", m.Name, heir.Name))
 	}
 	if Volatile(want.EtcdCluster) {
-		return lifecycle.Proceed(remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name))
+		return lifecycle.Proceed(forGood(want, seen, m, to, remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name)))
 	}
-	return lifecycle.Proceed(restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to))
+	s := restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to)
+	return lifecycle.Proceed(forGood(want, seen, m, to, s))
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Newest is what a cluster gets that names no version: the newest release that the
@@ -91,6 +93,20 @@ func hop(from, to version) version {
 	}
 	minor := from.minor + 1
 	return version{from.major, minor, newest[minor]}
+}
+
+// forGood marks the step with which the last member leaves a minor release: etcd then
+// writes the newer format, and no way leads back.
+func forGood(want goal, seen World, m Member, to version, s lifecycle.Step) lifecycle.Step {
+	older := func(m Member) bool {
+		v, err := parse(ran(want.EtcdCluster, m))
+		return err == nil && ourListed(m) && v.minor < to.minor
+	}
+	if _, others := seen.find(func(o Member) bool { return o.Name != m.Name && older(o) }); others || !older(m) {
+		return s
+	}
+	s.Message += fmt.Sprintf(" With it the whole cluster is at 3.%d and cannot go back.", to.minor)
+	return class(s, lifecycle.Irreversible)
 }
 
 // refusal is why one version cannot follow another; empty if it can.

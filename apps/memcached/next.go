@@ -17,6 +17,7 @@ const schedulingGrace = 30 * time.Second
 // Next is the runbook: what hinders the instance, the surest cause first.
 func (Planner) Next(want *cachev1.Memcached, seen World, now time.Time) lifecycle.Decision {
 	return lifecycle.First(
+		unnoticed(want, seen),    // what is known is about an earlier spec
 		podsRefused(seen),        // the API server lets no pod be created
 		imageUnpullable(seen),    // a name, a registry or a credential is wrong
 		containerMisfit(seen),    // the node cannot start the container
@@ -26,6 +27,19 @@ func (Planner) Next(want *cachev1.Memcached, seen World, now time.Time) lifecycl
 		rollingOut(want, seen),   // otherwise it only takes time
 		everythingAnswers(want),
 	)
+}
+
+func unnoticed(want *cachev1.Memcached, seen World) lifecycle.Decision {
+	if takenUp(want, seen) {
+		return lifecycle.Decision{}
+	}
+	return rollingOut(want, seen)
+}
+
+// takenUp says that Kubernetes works on what is declared now.
+func takenUp(want *cachev1.Memcached, seen World) bool {
+	r := seen.Rollout
+	return r.Current && (r.Template == "" || r.Template == Template(want))
 }
 
 func podsRefused(seen World) lifecycle.Decision {
@@ -59,7 +73,16 @@ func blockedBy(seen World, t lifecycle.Trouble, remedy string) lifecycle.Decisio
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Block(string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
+	return verdict(p.New && t != lifecycle.Unschedulable, string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
+}
+
+// verdict tells a change that has failed from a fault: while pods of an earlier spec are
+// there, what hinders one of the present spec came with it.
+func verdict(changed bool, reason, message string) lifecycle.Decision {
+	if changed {
+		return lifecycle.Fail(reason, message)
+	}
+	return lifecycle.Block(reason, message)
 }
 
 func unschedulable(seen World, now time.Time) lifecycle.Decision {
@@ -74,6 +97,9 @@ func unschedulable(seen World, now time.Time) lifecycle.Decision {
 			Message: fmt.Sprintf("Pod %s: %s.", p.Name, p.Detail),
 		}, p.Since).Until(deadline)
 	}
+	if p.New && seen.Rollout.Stuck {
+		return lifecycle.Decision{} // the change had its time
+	}
 	return blockedBy(seen, lifecycle.Unschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
 }
 
@@ -81,13 +107,13 @@ func rolloutStuck(seen World) lifecycle.Decision {
 	if !seen.Rollout.Stuck {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Block("RolloutStuck",
+	return verdict(seen.renewing(), "RolloutStuck",
 		"The pods have not become ready within the Deployment's deadline. Look at their events and logs.")
 }
 
 func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
 	size := want.Spec.Size
-	awaited := rolloutAwaits(size, seen)
+	awaited := rolloutAwaits(want, seen)
 	if awaited == "" {
 		return lifecycle.Decision{}
 	}
@@ -99,10 +125,10 @@ func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
 }
 
 // rolloutAwaits names what a rollout still lacks, or nothing once it is complete.
-func rolloutAwaits(size int32, seen World) string {
-	r, present := seen.Rollout, max(seen.Rollout.Total, seen.staying())
+func rolloutAwaits(want *cachev1.Memcached, seen World) string {
+	size, r, present := want.Spec.Size, seen.Rollout, max(seen.Rollout.Total, seen.staying())
 	switch {
-	case !r.Current:
+	case !takenUp(want, seen):
 		return "Kubernetes to take up the latest change of the Deployment"
 	case r.Updated < size:
 		return fmt.Sprintf("new pods, %d of %d are still to come", size-r.Updated, size)

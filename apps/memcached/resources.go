@@ -1,7 +1,10 @@
 package memcached
 
 import (
+	"encoding/json"
+	"hash/fnv"
 	"maps"
+	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -95,7 +98,7 @@ func disruptionBudget(want *cachev1.Memcached) *policyv1.PodDisruptionBudget {
 func deployment(want *cachev1.Memcached) *appsv1.Deployment {
 	quarter, none := intstr.FromString("25%"), intstr.FromInt32(0)
 	return &appsv1.Deployment{
-		ObjectMeta: named(want),
+		ObjectMeta: deploymentMeta(want),
 		Spec: appsv1.DeploymentSpec{
 			Replicas:                &want.Spec.Size,
 			Selector:                &metav1.LabelSelector{MatchLabels: selector(want)},
@@ -108,6 +111,26 @@ func deployment(want *cachev1.Memcached) *appsv1.Deployment {
 			Template: template(want),
 		},
 	}
+}
+
+// AnnotationTemplate on the Deployment is the digest of its pods' template.
+const AnnotationTemplate = "governor.dev/template"
+
+func deploymentMeta(want *cachev1.Memcached) metav1.ObjectMeta {
+	meta := named(want)
+	meta.Annotations = map[string]string{AnnotationTemplate: Template(want)}
+	return meta
+}
+
+// Template is a digest of the pods' template.
+func Template(want *cachev1.Memcached) string {
+	raw, err := json.Marshal(template(want))
+	if err != nil {
+		return ""
+	}
+	sum := fnv.New64a()
+	_, _ = sum.Write(raw)
+	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
 // template is the pod. A change here restarts the caches of everyone who upgrades

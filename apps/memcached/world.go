@@ -1,6 +1,7 @@
 package memcached
 
 import (
+	"slices"
 	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -17,6 +18,9 @@ type World struct {
 type Rollout struct {
 	// Current says that the rest is about the Deployment's present spec.
 	Current bool
+	// Template is the digest of the pod's template that the Deployment was made with;
+	// empty if it does not say.
+	Template string
 	// Updated and Total count pods of the present template, and all.
 	Updated, Total int32
 	// Refused is why the API server does not let pods be created; empty if it does.
@@ -30,6 +34,9 @@ type Pod struct {
 	Name string
 	// Ready says that it answers.
 	Ready bool
+	// New says that it is of the Deployment's present template, while pods of another are
+	// there.
+	New bool
 	// Leaving says that it is being deleted.
 	Leaving bool
 	// Trouble is what hinders it.
@@ -62,10 +69,17 @@ func (w World) staying() int32 {
 	return n
 }
 
-// inTrouble returns the first pod with the trouble.
+// renewing says that pods of two templates are there.
+func (w World) renewing() bool {
+	return slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.New })
+}
+
+// inTrouble returns the first pod with the trouble. Those that are being replaced do not
+// count.
 func (w World) inTrouble(t lifecycle.Trouble) (Pod, bool) {
+	renewing := w.renewing()
 	for _, p := range w.Pods {
-		if p.Trouble == t && !p.Leaving {
+		if p.Trouble == t && !p.Leaving && p.New == renewing {
 			return p, true
 		}
 	}

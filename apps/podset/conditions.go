@@ -41,3 +41,8 @@ func (Planner) Status(want *appv1.PodSet, seen World) {
 	s.UpdatedReplicas = s.Replicas - int32(seen.count(otherThan(Fingerprint(want))))
 	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
 }
+
+// Meanwhile implements lifecycle.Forecaster.
+func (Planner) Meanwhile(during World) string {
+	return fmt.Sprintf("%s of %d are available", counted(during.available()), during.active())
+}

@@ -14,7 +14,7 @@ func Gates() []lifecycle.Gate[World] { return []lifecycle.Gate[World]{KeepsAvail
 var KeepsAvailable = lifecycle.Gate[World]{
 	Name: "KeepsAvailable",
 	Harm: func(w World) int { return max(0, w.Least-w.available()) },
-	Says: func(_, during World, step lifecycle.Step) string {
+	Says: func(_, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d pods would be available, at least %d have to be; it goes on when others are ready",
 			during.available(), during.Least)
 	},

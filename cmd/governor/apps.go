@@ -48,17 +48,18 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies/status;approvals/status,verbs=update
 //
 // For every application:
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=list;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=policy,resources=poddisruptionbudgets,verbs=get;list;watch;create;patch;delete
 //
 // For memcached:
-// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch
+// +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/status,verbs=update
 // +kubebuilder:rbac:groups=cache.example.com,resources=memcacheds/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=deployments,verbs=get;list;watch;create;patch;delete
 //
 // For pod sets, which adopt and release pods:
-// +kubebuilder:rbac:groups=app.example.com,resources=podsets,verbs=get;list;watch
+// +kubebuilder:rbac:groups=app.example.com,resources=podsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=app.example.com,resources=podsets/status,verbs=update
 // +kubebuilder:rbac:groups=app.example.com,resources=podsets/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
@@ -100,8 +101,9 @@ func registerMemcached(op *engine.Operator) error {
 }
 
 // gather is for how long news of a set's pods are gathered: a set of hundreds would
-// otherwise take a turn, and tell another number, for each of them.
-const gather = 50 * time.Millisecond
+// otherwise take a turn, and tell another number, for each of them. To tell 500 names
+// costs the API server as much as to make four pods.
+const gather = 100 * time.Millisecond
 
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{

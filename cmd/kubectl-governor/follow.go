@@ -26,7 +26,9 @@ const (
 // line is one line of what is followed.
 type line struct {
 	// key says what it is about.
-	key, text string
+	key string
+	// lead are the branches before the text. Other branches are no news.
+	lead, text string
 	// quiet says that its end is no news.
 	quiet bool
 }
@@ -136,9 +138,9 @@ func (p *paper) show(lines []line) {
 	p.rows = min(len(lines), height-1)
 	for i, l := range lines[:p.rows] {
 		if i == height-2 && len(lines) > p.rows {
-			l.text = fmt.Sprintf("… and %d more lines", len(lines)-i)
+			l.lead, l.text = "", fmt.Sprintf("… and %d more lines", len(lines)-i)
 		}
-		b.WriteString(cut(l.text, width) + "\n")
+		b.WriteString(cut(l.lead+l.text, width) + "\n")
 	}
 	_, _ = io.WriteString(p.Out, b.String())
 }
@@ -147,8 +149,8 @@ func (p *paper) log(lines []line) {
 	now := map[string]line{}
 	for _, l := range lines {
 		now[l.key] = l
-		if was, known := p.last[l.key]; !known || was != l {
-			p.say("%s", l.text)
+		if was, known := p.last[l.key]; !known || was.text != l.text {
+			p.say("%s%s", l.lead, l.text)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.last)) {

@@ -116,12 +116,51 @@ func (p *past) tell(t *target, r record) {
 	}
 	for _, e := range r.Entries {
 		p.say("%s  %s  %s", e.At.UTC().Format(time.DateTime), e.Result, took(e))
-		p.say("    %s (generation %d, %s)", because(e.Step), e.Generation, e.Operator)
+		p.say("    %s (generation %d%s, %s)", because(e.Step), e.Generation, by(e), e.Operator)
 		if e.Message != "" {
 			p.say("    %s", e.Message)
 		}
+		p.grounds(e)
 		p.awaited(e)
 	}
+}
+
+// by is who wrote the spec that the entry is about.
+func by(e history.Entry) string {
+	if e.By == "" {
+		return ""
+	}
+	return " by " + e.By
+}
+
+// grounds are what a decision was made on, and who was asked.
+func (s *session) grounds(e history.Entry) {
+	if e.Step.Cause != "" {
+		s.say("    cause: %s", e.Step.Cause)
+	}
+	for _, line := range e.Evidence {
+		s.say("    seen: %s", line)
+	}
+	if a := e.Approval; a != nil {
+		s.say("    approved by %s (%s) %s", a.By, a.Name, a.Reason)
+	}
+	if b := e.Bypass; b != nil {
+		s.say("    policies were passed by: %s %s", b.Reason, b.By)
+	}
+	if asked := passed(e); asked != "" {
+		s.say("    passed: %s", asked)
+	}
+}
+
+// passed are the gates and policies that had nothing against the step.
+func passed(e history.Entry) string {
+	var names []string
+	for _, g := range e.Gates {
+		if g.Objection == "" {
+			names = append(names, g.Gate)
+		}
+	}
+	return strings.Join(append(names, e.Policies...), ", ")
 }
 
 // took is the step and how long it lasted.

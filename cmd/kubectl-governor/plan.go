@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -145,9 +146,16 @@ func asking(content map[string]any, question string) map[string]any {
 	return content
 }
 
-// explain adds to an error what the user can do.
+// explain adds to an error what the user can do. Of a field that is not known the API
+// server says so after all of the object.
 func (p *plan) explain(t *target, err error) error {
-	if apierrors.IsForbidden(err) && t != nil {
+	_, fault, unknown := strings.Cut(err.Error(), "strict decoding error: ")
+	switch {
+	case t == nil:
+		return err
+	case unknown:
+		return fmt.Errorf("%s: %s; kubectl explain %s --recursive lists the fields", t, fault, t.mapping.Resource.Resource)
+	case apierrors.IsForbidden(err):
 		return fmt.Errorf("a preview is a dry run of the change, so it needs the same right, to patch %s: %w", t.mapping.Resource.Resource, err)
 	}
 	return err

@@ -15,7 +15,7 @@ import (
 func (p *plan) tell(t *target, r preview.Report) {
 	p.say("%s in %s: %s", t, t.GetNamespace(), headline(r))
 	if r.Paused {
-		p.say("It is paused: nothing of this happens before it is resumed.")
+		p.say("%s", strings.TrimSpace("It is paused: nothing of this happens before it is resumed. "+r.PausedBy))
 	}
 	number := 0
 	for _, s := range r.Steps {

@@ -111,7 +111,7 @@ func TestTree(t *testing.T) {
 	st := &status{session: s}
 	var lines []string
 	for _, l := range st.branches(found(t)) {
-		lines = append(lines, l.text)
+		lines = append(lines, l.lead+l.text)
 	}
 	want := `etcdcluster/e in demo: not ready, HeldByGate. The step Restart e-1 is held.
 held; not ready since 2026-11-20 15:30:00 UTC
@@ -182,7 +182,7 @@ func TestColours(t *testing.T) {
 // On a terminal lines are replaced; elsewhere those that are new are added.
 func TestFollowing(t *testing.T) {
 	first := []line{{key: "a", text: "a 1"}, {key: "b", text: "b 1"}, {key: "c", text: "c 1", quiet: true}}
-	second := []line{{key: "a", text: "a 1"}, {key: "d", text: "d 1"}}
+	second := []line{{key: "a", lead: "└", text: "a 1"}, {key: "d", text: "d 1"}}
 	s, out := talking(nil)
 	p := &paper{session: s}
 	p.show(first)
@@ -194,7 +194,7 @@ func TestFollowing(t *testing.T) {
 	p = &paper{session: s, replaces: true}
 	p.show(first)
 	p.show(second)
-	if want := "a \n… \n\x1b[2A\x1b[Ja \nd \n"; out.String() != want {
+	if want := "a \n… \n\x1b[2A\x1b[J└a\nd \n"; out.String() != want {
 		t.Errorf("got %q", out)
 	}
 }

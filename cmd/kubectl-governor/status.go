@@ -200,6 +200,9 @@ func tag(image string) string {
 
 func membersOf(obj *unstructured.Unstructured) string {
 	ready, ok, _ := unstructured.NestedInt64(obj.Object, "status", "readyReplicas")
+	if !ok {
+		ready, ok, _ = unstructured.NestedInt64(obj.Object, "status", "availableReplicas")
+	}
 	all, known, _ := unstructured.NestedInt64(obj.Object, "status", "replicas")
 	if !ok && !known {
 		return ""

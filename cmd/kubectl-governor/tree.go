@@ -58,7 +58,7 @@ func (s *status) printTree(of tree) {
 		return
 	}
 	for _, l := range s.draw(of) {
-		s.say("%s", l.text)
+		s.say("%s%s", l.lead, l.text)
 	}
 }
 
@@ -95,18 +95,20 @@ func (s *status) draw(of tree) []line {
 		lines = append(lines, s.member(m, last)...)
 	}
 	for i, v := range of.Loose {
-		lines = append(lines, line{key: "volume " + v.Name, text: branch(i == len(of.Loose)-1) + s.volume(v) + "  (no pod has it)"})
+		lines = append(lines, line{
+			key: "volume " + v.Name, lead: branch(i == len(of.Loose)-1), text: s.volume(v) + "  (no pod has it)",
+		})
 	}
 	return lines
 }
 
 func (s *status) member(m member, last bool) []line {
-	lines := []line{{key: m.Name, text: branch(last) + s.words(m)}}
+	lines := []line{{key: m.Name, lead: branch(last), text: s.words(m)}}
 	for i, p := range m.Pods {
-		lines = append(lines, line{key: "pod " + p.Name, text: trunk(last) + branch(i == len(m.Pods)-1) + s.pod(p)})
+		lines = append(lines, line{key: "pod " + p.Name, lead: trunk(last) + branch(i == len(m.Pods)-1), text: s.pod(p)})
 		for j, v := range p.Volumes {
 			ahead := trunk(last) + trunk(i == len(m.Pods)-1) + branch(j == len(p.Volumes)-1)
-			lines = append(lines, line{key: "volume " + v.Name, text: ahead + s.volume(v)})
+			lines = append(lines, line{key: "volume " + v.Name, lead: ahead, text: s.volume(v)})
 		}
 	}
 	return lines
@@ -178,7 +180,7 @@ func (s *status) verdict(st state) string {
 
 // underWay says whether something goes on, is held, or needs a person, and since when.
 func (s *status) underWay(st state) string {
-	what := ""
+	var what string
 	switch {
 	case st.Ready == lifecycle.Paused || st.Since == nil:
 		return ""

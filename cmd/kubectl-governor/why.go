@@ -96,8 +96,8 @@ func (s *session) story(entries []history.Entry) {
 		return
 	}
 	first, last := entries[0], entries[len(entries)-1]
-	s.say("The last steps were taken for generation %d, from %s on, and took %s:",
-		last.Generation, moment(first.At), brief(end(last).Sub(first.At)))
+	s.say("The last steps were taken for generation %d%s, from %s on, and took %s:",
+		last.Generation, by(last), moment(first.At), brief(end(last).Sub(first.At)))
 	for _, e := range entries {
 		s.say("  - %s", sentence(e))
 		s.awaited(e)

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
@@ -31,6 +34,8 @@ type scene struct {
 	// shows is what to look at.
 	shows string
 	until func(view) bool
+	// afterwards are commands that tell about it.
+	afterwards []string
 }
 
 var scenes = []scene{
@@ -42,7 +47,7 @@ var scenes = []scene{
 	{
 		title: "Scale to five by changing one number, and look before you do",
 		commands: []string{
-			"kubectl -n " + namespace + " patch etcd " + name + ` --type=merge -p {"spec":{"size":5}} --dry-run=server`,
+			"kubectl governor plan etcd " + name + " -n " + namespace + " --set spec.size=5",
 			"kubectl -n " + namespace + " scale etcd " + name + " --replicas=5",
 		},
 		shows: "members join as learners, and get a vote when they have caught up",
@@ -59,12 +64,14 @@ var scenes = []scene{
 			"kubectl -n " + namespace + " delete pvc -l " + etcd.LabelMember + "=LEADER --wait=false",
 			"kubectl -n " + namespace + " delete pod LEADER-0 --grace-period=0 --force",
 		},
-		shows: "it can never come back as who it was: it is taken out of the cluster, and a new member takes its place",
-		until: replaced(3),
+		shows:      "it can never come back as who it was: it is taken out of the cluster, and a new member takes its place",
+		until:      replaced(3),
+		afterwards: []string{"kubectl governor why etcd " + name + " -n " + namespace},
 	},
 }
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx); err != nil {
@@ -129,14 +136,22 @@ func install(ctx context.Context) error {
 // showAndRun runs exactly what it shows, so that the reader can type it too.
 func showAndRun(ctx context.Context, command string) error {
 	fmt.Println("  $ " + command)
-	said, err := kubectl(ctx, strings.Fields(command)[1:]...)
+	words := strings.Fields(command)[1:]
+	said, err := kubectl(ctx, words...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == changes && words[1] == "plan" {
+		err = nil
+	}
 	for line := range strings.Lines(said) {
-		if strings.HasPrefix(line, "Warning: Governor") {
+		if words[0] == "governor" || strings.HasPrefix(line, "Warning: Governor") {
 			fmt.Print("    ", line)
 		}
 	}
 	return err
 }
+
+// changes is the exit code of a plan that is not empty.
+const changes = 2
 
 func kubectlQuietly(ctx context.Context, args ...string) error {
 	_, err := kubectl(ctx, args...)
@@ -149,7 +164,7 @@ func kubectl(ctx context.Context, args ...string) (string, error) {
 		return "", errors.New("kubectl is not on the PATH; `make demo` puts one there")
 	}
 	if err != nil {
-		return "", fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
+		return string(out), fmt.Errorf("kubectl %s: %w\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out), nil
 }

@@ -16,10 +16,8 @@ func (s *stage) play(ctx context.Context, sc scene) error {
 		fmt.Printf("  (%s)\n", sc.shows)
 	}
 	before := s.look(ctx)
-	for _, command := range sc.commands {
-		if err := showAndRun(ctx, victims(command, before)); err != nil {
-			return err
-		}
+	if err := each(ctx, sc.commands, before); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -30,12 +28,21 @@ func (s *stage) play(ctx context.Context, sc scene) error {
 		s.screen.show(v, time.Since(start))
 		if sc.until(v) {
 			fmt.Printf("  done in %.1f s\n", time.Since(start).Seconds())
-			return nil
+			return each(ctx, sc.afterwards, before)
 		}
 		if err := s.await(ctx); err != nil {
 			return fmt.Errorf("%q did not happen within %s: %s", sc.title, patience, story(v))
 		}
 	}
+}
+
+func each(ctx context.Context, commands []string, before view) error {
+	for _, command := range commands {
+		if err := showAndRun(ctx, victims(command, before)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // await returns when something has changed, and every second on a terminal, so that the clock runs.

@@ -183,7 +183,7 @@ func (a *Applier) ensure(
 	case existing == nil:
 	case existing.GetDeletionTimestamp() != nil:
 		return nil, &GoingError{Kind: kind, Name: wanted.GetName()}
-	case a.known.same(client.ObjectKeyFromObject(owner), existing, sum):
+	case a.known.same(client.ObjectKeyFromObject(owner), id, existing, sum):
 		return nil, nil
 	}
 	d, err := a.declare(owner, wanted)
@@ -208,7 +208,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 		return nil, err
 	}
 	if len(fields) == 0 {
-		a.known.learn(client.ObjectKeyFromObject(owner), existing, d.sum)
+		a.known.learn(client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}, existing, d.sum)
 		return nil, nil
 	}
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
@@ -278,7 +278,7 @@ func (a *Applier) write(ctx context.Context, owner client.Object, d declared, op
 	written.SetResourceVersion(u.GetResourceVersion())
 	key := client.ObjectKeyFromObject(owner)
 	a.tracker.Wrote(key, written)
-	a.known.learn(key, written, d.sum)
+	a.known.learn(key, identity{d.kind, d.name()}, written, d.sum)
 	return u.GetResourceVersion(), nil
 }
 
@@ -297,6 +297,7 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, current map[id
 			continue
 		}
 		a.tracker.Deleted(client.ObjectKeyFromObject(owner), obj)
+		a.known.drop(client.ObjectKeyFromObject(owner), id)
 		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
 	}
 	sortChanges(changes)

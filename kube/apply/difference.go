@@ -4,12 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
@@ -61,7 +58,7 @@ func (a *Applier) changed(d declared, existing client.Object) (*fieldpath.Set, e
 func ownedFields(obj client.Object) (*fieldpath.Set, error) {
 	owned := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Manager != Manager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" {
+		if !applied(entry) {
 			continue
 		}
 		if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
@@ -89,44 +86,6 @@ func summary(fields []string) string {
 		return strings.Join(fields, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(fields[:enough], ", "), len(fields)-enough)
-}
-
-// memory knows, per owner, in which version an object was found or made to be as
-// declared: then the next turn need not compare. It also stops a turn from writing
-// again what the API server takes for no change.
-type memory struct {
-	mu    sync.Mutex
-	notes map[types.NamespacedName]map[types.UID]note
-}
-
-type note struct {
-	version string
-	sum     fingerprint
-}
-
-func (m *memory) learn(owner types.NamespacedName, obj client.Object, sum fingerprint) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.notes == nil {
-		m.notes = map[types.NamespacedName]map[types.UID]note{}
-	}
-	if m.notes[owner] == nil {
-		m.notes[owner] = map[types.UID]note{}
-	}
-	m.notes[owner][obj.GetUID()] = note{version: obj.GetResourceVersion(), sum: sum}
-}
-
-func (m *memory) same(owner types.NamespacedName, obj client.Object, sum fingerprint) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n, ok := m.notes[owner][obj.GetUID()]
-	return ok && n == note{version: obj.GetResourceVersion(), sum: sum}
-}
-
-func (m *memory) forget(owner types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.notes, owner)
 }
 
 func each(list client.ObjectList, visit func(client.Object)) {

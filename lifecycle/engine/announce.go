@@ -43,12 +43,14 @@ func (r *report[T, W]) announcement() announcement {
 	switch {
 	case r.taken != nil && r.taken.err == nil:
 		step := r.taken.step
-		a.reason, a.action, a.note = step.Reason, step.Name, step.Message+passed(r.bypass)
+		a.reason, a.action, a.note = step.Reason, step.Name, step.Message+r.because(step)+passed(r.bypass)
 	case news(r.before, r.decision):
 		a.reason, a.note = r.decision.Reason, r.decision.Message
 		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
 			a.kind = corev1.EventTypeWarning
 		}
+	case r.newDrift():
+		a.kind, a.reason, a.note = corev1.EventTypeWarning, lifecycle.Drifted, enumerated(r.drifts)
 	case certificates(r.issued) != "":
 		a.reason, a.action = "CertificatesIssued", issue
 	case a.action == repaired:
@@ -58,6 +60,17 @@ func (r *report[T, W]) announcement() announcement {
 	}
 	a.note = strings.TrimSpace(sentence(r.changes) + " " + certificates(r.issued) + a.note)
 	return a
+}
+
+// because is what set the step off, in short.
+func (r *report[T, W]) because(step lifecycle.Step) string {
+	switch {
+	case step.Cause == "":
+		return ""
+	case step.Cause == lifecycle.SpecChange && r.author != "":
+		return fmt.Sprintf(" [%s by %s, generation %d]", step.Cause, r.author, r.obj.GetGeneration())
+	}
+	return fmt.Sprintf(" [%s]", step.Cause)
 }
 
 // renewed reports whether certificates were issued because their time had come, and

@@ -46,6 +46,18 @@ func (r *rules) approvalChanged(old, now client.Object) {
 	}
 }
 
+// readAgain wakes the objects of all approvals: who was woken before they could be read
+// has read none.
+func (r *rules) readAgain(ctx context.Context) {
+	list := &v1alpha1.ApprovalList{}
+	if err := r.approvals.list(ctx, list); err != nil {
+		return // it ends, and begins anew
+	}
+	for i := range list.Items {
+		r.approvalChanged(nil, &list.Items[i])
+	}
+}
+
 // approvals are those that name the object.
 func (e *engine[T, W]) approvals(ctx context.Context, key types.NamespacedName) []*v1alpha1.Approval {
 	if e.operator.rules.approvals == nil {

@@ -26,6 +26,12 @@ type budget struct {
 // everybody is the pool that all share; those of policies have names.
 const everybody = ""
 
+// fleetBudget is the name of the gate that the budget is.
+const fleetBudget = "FleetBudget"
+
+// asksBudget reports whether the step takes a slot. A repair does not.
+func asksBudget(s lifecycle.Step) bool { return s.Class.Disturbs() && s.Intent != lifecycle.Repair }
+
 func newBudget(limit int) *budget {
 	return &budget{limit: limit, pools: map[string]map[string]bool{}, waiting: map[string]func(){}}
 }
@@ -37,7 +43,7 @@ func (b *budget) ask(holder string, wake func(), shares ...policy.Share) []lifec
 	defer b.mu.Unlock()
 	var refusals []lifecycle.Refusal
 	if b.full(everybody, b.limit, holder) {
-		refusals = append(refusals, lifecycle.Refusal{Gate: "FleetBudget", Message: fmt.Sprintf(
+		refusals = append(refusals, lifecycle.Refusal{Gate: fleetBudget, Message: fmt.Sprintf(
 			"all %d slots for disruptive steps are taken, by %s", b.limit, b.names(everybody))})
 	}
 	for _, s := range shares {

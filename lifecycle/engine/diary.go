@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -103,30 +104,86 @@ func (d *diary) save(ctx context.Context, cm *corev1.ConfigMap) error {
 func objections(refusals []lifecycle.Refusal) (gates, said string) {
 	var names, sentences []string
 	for _, r := range refusals {
-		name := r.Gate
-		if r.Policy != "" {
-			name = r.Policy + "/" + r.Gate
-		}
+		name := called(r)
 		names, sentences = append(names, name), append(sentences, name+": "+r.Message)
 	}
 	return strings.Join(names, ", "), strings.Join(sentences, "; ")
 }
 
+// called is the gate's name, after that of the policy that it is of.
+func called(r lifecycle.Refusal) string {
+	if r.Policy != "" {
+		return r.Policy + "/" + r.Gate
+	}
+	return r.Gate
+}
+
 // entry is what the turn did or refused, or nil.
-func (r *report[T, W]) entry() *history.Entry {
-	e := &history.Entry{At: r.began, Generation: r.obj.GetGeneration()}
+func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
+	entry := &history.Entry{At: r.began, Generation: r.obj.GetGeneration(), By: r.author}
 	switch {
 	case r.taken != nil:
-		e.At, e.Step, e.Duration, e.Result = r.taken.began, r.taken.step, r.taken.took, history.Succeeded
-		e.Approval, e.Bypass = r.approval, r.bypass
+		entry.At, entry.Step, entry.Duration, entry.Result = r.taken.began, r.taken.step, r.taken.took, history.Succeeded
+		entry.Approval, entry.Bypass = r.approval, r.bypass
 		if r.taken.err != nil {
-			e.Result, e.Message = history.Failed, r.taken.err.Error()
+			entry.Result, entry.Message = history.Failed, r.taken.err.Error()
 		}
 	case len(r.refusals) > 0:
-		e.Step, e.Result = r.decision.Step, history.Refused
-		e.HeldBy, e.Message = objections(r.refusals)
+		entry.Step, entry.Result = r.decision.Step, history.Refused
+		entry.HeldBy, entry.Message = objections(r.refusals)
 	default:
 		return nil
 	}
-	return e
+	if r.taken != nil && r.taken.own {
+		return entry
+	}
+	entry.Policies = e.policy(r.obj).Names
+	entry.Gates, entry.Evidence = e.answers(r, entry.Step), e.evidence(r.seen, entry.Step)
+	return entry
+}
+
+// answers are what each gate said of the step: the application's in their order, then
+// those of the fleet.
+func (e *engine[T, W]) answers(r *report[T, W], step lifecycle.Step) []history.Answer {
+	names := make([]string, 0, len(e.app.Gates)+1)
+	for _, g := range e.app.Gates {
+		names = append(names, g.Name)
+	}
+	if asksBudget(step) && len(r.refusals) == 0 { // else it was not asked, or objects itself
+		names = append(names, fleetBudget)
+	}
+	var all []history.Answer
+	for _, name := range names {
+		all = append(all, history.Answer{Gate: name, Objection: objection(r.refusals, name)})
+	}
+	for _, refusal := range r.refusals {
+		if !slices.Contains(names, called(refusal)) {
+			all = append(all, history.Answer{Gate: called(refusal), Objection: refusal.Message})
+		}
+	}
+	return all
+}
+
+func objection(refusals []lifecycle.Refusal, gate string) string {
+	for _, r := range refusals {
+		if called(r) == gate {
+			return r.Message
+		}
+	}
+	return ""
+}
+
+// evidence is bounded, as the history is: so many lines of so many bytes.
+func (e *engine[T, W]) evidence(seen W, step lifecycle.Step) []string {
+	witness, ok := e.app.Planner.(lifecycle.Witness[W])
+	if !ok {
+		return nil
+	}
+	const lines, length = 8, 200
+	said := witness.Evidence(seen, step)
+	all := slices.Clone(said[:min(len(said), lines)])
+	for i, line := range all {
+		all[i] = strings.ToValidUTF8(line[:min(len(line), length)], "")
+	}
+	return all
 }

@@ -186,6 +186,20 @@ func TestNextTurnForACertificate(t *testing.T) {
 	}
 }
 
+// An application that cannot be watched is looked at also while a person is awaited: what
+// breaks meanwhile is mended.
+func TestTheHeldAreLookedAt(t *testing.T) {
+	word := []lifecycle.Refusal{{Policy: "p", Gate: policy.Approval}}
+	for heartbeat, want := range map[time.Duration]time.Duration{0: wordless, time.Second: still, time.Minute: time.Minute, time.Hour: wordless} {
+		d := lifecycle.Held(lifecycle.Step{}, word...)
+		d.After = heartbeat
+		r := &report[*fake, struct{}]{decision: d, refusals: word}
+		if got := testEngine(time.Unix(1000, 0)).nextTurn(r).RequeueAfter; got != want {
+			t.Errorf("with a heartbeat of %v it is looked at after %v, want %v", heartbeat, got, want)
+		}
+	}
+}
+
 // Who is held by a time comes back at that time, and who is held by the world is asked
 // again and again.
 func TestNextTurnOfTheHeld(t *testing.T) {

@@ -43,12 +43,27 @@ func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], er
 	if err != nil {
 		return future[T, W]{}, fmt.Errorf("%w: %w", errUnseen, err)
 	}
-	if _, err := e.app.Planner.Resources(want, seen); err != nil {
+	objects, err := e.app.Planner.Resources(want, seen)
+	if err != nil {
 		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen, nil}, nil
 	}
 	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
-	plan, end, world := subject.Unroll(want, seen, e.now())
+	plan, end, world := subject.Unroll(want, e.provided(ctx, now, want, seen, objects), e.now())
 	return future[T, W]{plan, end, world, e.doubts(seen)}, nil
+}
+
+// provided is the world once the resources are there, as they are before the first
+// step is taken. That they cannot be filled in is told with their changes.
+func (e *engine[T, W]) provided(ctx context.Context, now, want T, seen W, objects []lifecycle.Object) W {
+	foreseer, ok := e.app.Planner.(lifecycle.Foreseer[T, W])
+	if !ok || leaving(want) {
+		return seen
+	}
+	filled, err := e.issuer.Fill(ctx, now, objects)
+	if err != nil {
+		return seen
+	}
+	return foreseer.Provided(want, seen, filled.Objects)
 }
 
 func (e *engine[T, W]) doubts(seen W) []string {

@@ -25,7 +25,9 @@ func (e *engine[T, W]) judge(ctx context.Context, r *report[T, W]) {
 		r.refusals = e.permitted(ctx, r)
 	}
 	if len(r.refusals) > 0 {
+		after := r.decision.After // what cannot be watched is looked at all the same
 		r.decision = lifecycle.Held(step, r.refusals...)
+		r.decision.After = after
 	}
 }
 
@@ -39,7 +41,7 @@ func (e *engine[T, W]) permitted(ctx context.Context, r *report[T, W]) []lifecyc
 		e.operator.budget.release(e.holder(r.key))
 		return v.Refusals
 	}
-	if step.Class.Disturbs() && step.Intent != lifecycle.Repair {
+	if asksBudget(step) {
 		refusals := e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) }, about.Shares(e.subject(r.obj))...)
 		if len(refusals) > 0 {
 			return refusals
@@ -86,7 +88,7 @@ func (e *engine[T, W]) author(ctx context.Context, obj T) string {
 		return ""
 	}
 	for _, f := range now.ManagedFields {
-		if f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:`+lifecycle.AnnotationBypass+`"`) {
+		if f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:`+lifecycle.AnnotationBypass+`"`) {
 			return f.Manager
 		}
 	}

@@ -35,13 +35,16 @@ var (
 		Name: "governor_time_to_ready_seconds", Help: "From the first sight of a generation, or of a loss, to Ready.",
 		Buckets: prometheus.ExponentialBuckets(0.25, 2, 13),
 	}, []string{"app"})
+	drifted = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "governor_drifted_objects", Help: "Objects of which others changed something that is left as it is.",
+	}, []string{"app"})
 	slots = prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "governor_budget_slots_taken", Help: "Slots of the fleet's disruption budget in use.",
 	})
 )
 
 func init() {
-	metrics.Registry.MustRegister(running, objects, steps, holds, writes, panics, readyAfter, slots)
+	metrics.Registry.MustRegister(running, objects, steps, holds, writes, panics, readyAfter, drifted, slots)
 }
 
 func (e *engine[T, W]) measure(r *report[T, W]) {
@@ -63,6 +66,7 @@ func (e *engine[T, W]) measure(r *report[T, W]) {
 		state = "Paused"
 	}
 	e.progress.note(r.key, state)
+	e.progress.drift(r.key, len(r.drifts) > 0)
 }
 
 // progress remembers each object's state, for the gauges and for how long it took
@@ -74,12 +78,14 @@ type progress struct {
 	mu     sync.Mutex
 	states map[types.NamespacedName]string
 	since  map[types.NamespacedName]time.Time
+	drifts map[types.NamespacedName]bool
 }
 
 func newProgress(app string, now func() time.Time) *progress {
 	return &progress{
 		app: app, now: now,
 		states: map[types.NamespacedName]string{}, since: map[types.NamespacedName]time.Time{},
+		drifts: map[types.NamespacedName]bool{},
 	}
 }
 
@@ -115,10 +121,30 @@ func (p *progress) move(key types.NamespacedName, from, to string) {
 	p.states[key] = to
 }
 
+// drift notes whether something of the object is left as others made it.
+func (p *progress) drift(key types.NamespacedName, is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drifted(key, is)
+}
+
+func (p *progress) drifted(key types.NamespacedName, is bool) {
+	switch {
+	case is == p.drifts[key]:
+		return
+	case is:
+		p.drifts[key] = true
+	default:
+		delete(p.drifts, key)
+	}
+	drifted.WithLabelValues(p.app).Set(float64(len(p.drifts)))
+}
+
 func (p *progress) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.move(key, p.states[key], "")
+	p.drifted(key, false)
 	delete(p.since, key)
 }
 
@@ -126,4 +152,5 @@ func (p *progress) forget(key types.NamespacedName) {
 func forgetApp(app string) {
 	running.WithLabelValues(app).Set(0)
 	objects.DeletePartialMatch(prometheus.Labels{"app": app})
+	drifted.DeleteLabelValues(app)
 }

@@ -60,12 +60,12 @@ func watchRules(mgr manager.Manager, kinds *kinds, o Options) (*rules, error) {
 	}
 	r.policies = &shelf{
 		mgr: mgr, kinds: kinds, gvk: v1alpha1.GroupVersion.WithKind("OperationPolicy"), blank: &v1alpha1.OperationPolicy{},
-		options: options, changed: r.policyChanged, known: make(chan struct{}),
+		options: options, changed: r.policyChanged, complete: r.forgetOthers, known: make(chan struct{}),
 	}
 	r.approvals = &shelf{
 		mgr: mgr, kinds: kinds, gvk: v1alpha1.GroupVersion.WithKind("Approval"), blank: &v1alpha1.Approval{},
 		options: options, indices: map[string]client.IndexerFunc{approvedIndex: indexApproved},
-		changed: r.approvalChanged, known: make(chan struct{}),
+		changed: r.approvalChanged, complete: r.readAgain, known: make(chan struct{}),
 	}
 	if err := mgr.Add(r.policies); err != nil {
 		return nil, err
@@ -103,6 +103,29 @@ func (r *rules) policyChanged(old, now client.Object) {
 	r.wakeAll(func(o policy.Object) bool {
 		return was != nil && was.Selects(o) || is != nil && is.Selects(o)
 	})
+}
+
+// forgetOthers drops the policies that went while nobody watched.
+func (r *rules) forgetOthers(ctx context.Context) {
+	list := &v1alpha1.OperationPolicyList{}
+	if err := r.policies.list(ctx, list); err != nil {
+		return // it ends, and begins anew
+	}
+	there := map[string]bool{}
+	for i := range list.Items {
+		there[list.Items[i].Name] = true
+	}
+	r.mu.Lock()
+	known := slices.Collect(maps.Keys(r.byName))
+	r.mu.Unlock()
+	for _, name := range known {
+		if there[name] {
+			continue
+		}
+		if was, _ := r.learn(name, nil); was != nil {
+			r.wakeAll(was.Selects)
+		}
+	}
 }
 
 func (r *rules) learn(name string, now client.Object) (was, is *policy.Policy) {

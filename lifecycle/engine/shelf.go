@@ -25,6 +25,8 @@ type shelf struct {
 	indices map[string]client.IndexerFunc
 	// changed is called with an object as it was and as it is; nil where there is none.
 	changed func(old, now client.Object)
+	// complete is called when all objects are known, also that there are none.
+	complete func(ctx context.Context)
 
 	store atomic.Pointer[cache.Cache]
 	// known is closed once it is known which objects there are.
@@ -53,6 +55,7 @@ func (s *shelf) whenThere(ctx context.Context) error {
 		return err
 	}
 	if state == absent {
+		s.complete(ctx)
 		s.settle()
 	}
 	d, err := s.kinds.appear(ctx, s.gvk)
@@ -90,6 +93,7 @@ func (s *shelf) keep(ctx context.Context) error {
 	}
 	s.store.Store(&store)
 	defer s.store.Store(nil)
+	s.complete(ctx)
 	s.settle()
 	select {
 	case <-ctx.Done():
@@ -99,7 +103,7 @@ func (s *shelf) keep(ctx context.Context) error {
 	}
 }
 
-// listen hears of every object, also of those that go with their CRD.
+// listen hears of every object.
 func (s *shelf) listen(ctx context.Context, store cache.Cache) error {
 	informer, err := store.GetInformer(ctx, s.blank)
 	if err != nil {

@@ -78,11 +78,12 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 func (s *supervisor[T, W]) run(ctx context.Context) error {
-	store, err := s.newCache(ctx)
+	names := &authors{}
+	store, err := s.newCache(ctx, names)
 	if err != nil {
 		return err
 	}
-	e, err := s.newEngine(store)
+	e, err := s.newEngine(store, names)
 	if err != nil {
 		return err
 	}
@@ -122,7 +123,7 @@ func (s *supervisor[T, W]) warm(ctx context.Context, c controller.Controller) er
 	return w.Warmup(ctx)
 }
 
-func (s *supervisor[T, W]) newEngine(store cache.Cache) (*engine[T, W], error) {
+func (s *supervisor[T, W]) newEngine(store cache.Cache, names *authors) (*engine[T, W], error) {
 	mgr := s.operator.mgr
 	c, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -132,7 +133,7 @@ func (s *supervisor[T, W]) newEngine(store cache.Cache) (*engine[T, W], error) {
 		return nil, fmt.Errorf("cannot make a client: %w", err)
 	}
 	tracker := freshness.New(c, mgr.GetAPIReader(), s.operator.options.Now)
-	return newEngine(s.operator, s.app, c, tracker)
+	return newEngine(s.operator, s.app, c, tracker, names)
 }
 
 func (s *supervisor[T, W]) newController(e *engine[T, W], store cache.Cache) (controller.Controller, error) {

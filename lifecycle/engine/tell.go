@@ -27,6 +27,9 @@ const (
 	// wordless is the same where only a person or a time lets the step pass: both wake
 	// it, unless somebody puts the clock forward.
 	wordless = 10 * time.Minute
+	// still is how often, at most, an application that cannot be watched is looked at
+	// while it is held so.
+	still = 30 * time.Second
 )
 
 // tell is the only place that makes a turn public: status, events, history,
@@ -44,7 +47,10 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 	if r.decision.Outcome == lifecycle.Done || r.paused {
 		e.operator.budget.release(e.holder(r.key))
 	}
-	if err := e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), r.entry()); err != nil {
+	if err := e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)); err != nil {
+		return reconcile.Result{}, err
+	}
+	if err := e.remember(ctx, r); err != nil {
 		return reconcile.Result{}, err
 	}
 	if err := e.writeStatus(ctx, r); err != nil {
@@ -59,14 +65,15 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	observedGeneration, conditions := r.obj.Told()
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
-		facts = pausedFacts(r.decision.Message, *conditions)
+		facts = pausedFacts(r.decision.Message, *conditions, r.sight)
 	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
 		*observedGeneration = r.obj.GetGeneration()
 	}
 	if own == nil {
 		own = unchanged(*conditions, facts)
 	}
-	facts = append(facts, own...)
+	facts = append(append(facts, own...), rolledBack(r.obj)...)
+	facts = append(facts, driftFact(r.drifts)...)
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
 }
 
@@ -78,15 +85,23 @@ func (e *engine[T, W]) own(ctx context.Context, r *report[T, W]) []lifecycle.Con
 		return nil
 	}
 	e.app.Planner.Status(r.obj, r.seen)
-	return e.app.Planner.Conditions(r.obj, r.seen, r.decision)
+	d := r.decision
+	if r.sight != nil {
+		d = *r.sight
+	}
+	return e.app.Planner.Conditions(r.obj, r.seen, d)
 }
 
-// pausedFacts keeps the summary as it was and adds why nothing moves.
-func pausedFacts(why string, conditions []metav1.Condition) []lifecycle.Condition {
+// pausedFacts say what is seen and why nothing moves; the summary stays as it was if
+// nothing could be seen.
+func pausedFacts(why string, conditions []metav1.Condition, sight *lifecycle.Decision) []lifecycle.Condition {
 	facts := []lifecycle.Condition{{
 		Type: lifecycle.Paused, Status: metav1.ConditionTrue, Reason: "Paused",
 		Message: why,
 	}}
+	if sight != nil {
+		return append(facts, seenFacts(*sight)...)
+	}
 	for _, kind := range []string{lifecycle.Ready, lifecycle.Reconciling, lifecycle.Stalled} {
 		if c := apimeta.FindStatusCondition(conditions, kind); c != nil {
 			facts = append(facts, lifecycle.Condition{Type: kind, Status: c.Status, Reason: c.Reason, Message: c.Message})
@@ -98,7 +113,7 @@ func pausedFacts(why string, conditions []metav1.Condition) []lifecycle.Conditio
 // unchanged returns the application's conditions as they are, for a turn that
 // could not see anything new.
 func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
-	known := map[string]bool{lifecycle.Paused: true}
+	known := map[string]bool{lifecycle.Paused: true, lifecycle.RolledBack: true, lifecycle.Drifted: true}
 	for _, f := range told {
 		known[f.Type] = true
 	}
@@ -168,7 +183,7 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	case d.Outcome == lifecycle.Proceeding:
 		result.RequeueAfter = onward
 	case d.Outcome == lifecycle.Waiting && len(r.refusals) > 0:
-		result.RequeueAfter = e.heldFor(r.refusals)
+		result.RequeueAfter = e.heldFor(r.refusals, d.After)
 	case d.Outcome == lifecycle.Waiting && !d.Deadline.IsZero():
 		result.RequeueAfter = max(onward, d.Heartbeat(d.Deadline.Sub(e.now())).After)
 	case d.Outcome == lifecycle.Blocked, d.Outcome == lifecycle.Retrying && d.After == 0:
@@ -178,11 +193,15 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 	return result
 }
 
-// heldFor is how long to leave a held step: until the first gate opens by itself.
-func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal) time.Duration {
+// heldFor is how long to leave a held step: until the first gate opens by itself, or
+// the application's heartbeat.
+func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal, heartbeat time.Duration) time.Duration {
 	after := held
 	if !slices.ContainsFunc(refusals, watched) {
 		after = wordless
+	}
+	if heartbeat > 0 {
+		after = min(after, max(heartbeat, still))
 	}
 	for _, r := range refusals {
 		if !r.Until.IsZero() {

@@ -18,6 +18,7 @@ import (
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/freshness"
 	"github.com/governor-dev/governor/kube/issuer"
+	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
 )
@@ -41,10 +42,17 @@ type engine[T lifecycle.Custom, W any] struct {
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
 	waits    waits
-	queue    atomic.Pointer[queue]
+	authors  *authors
+	gvk      schema.GroupVersionKind
+
+	revisions *revision.Keeper
+	refuges   refuges
+	queue     atomic.Pointer[queue]
 }
 
-func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.Client, t *freshness.Tracker) (*engine[T, W], error) {
+func newEngine[T lifecycle.Custom, W any](
+	op *Operator, app App[T, W], c client.Client, t *freshness.Tracker, names *authors,
+) (*engine[T, W], error) {
 	gvk, err := c.GroupVersionKindFor(app.blank())
 	if err != nil {
 		return nil, err
@@ -52,7 +60,7 @@ func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, kind: gvk.GroupKind(), operator: op, client: c, tracker: t,
+		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk, kind: gvk.GroupKind(),
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
@@ -60,18 +68,23 @@ func newEngine[T lifecycle.Custom, W any](op *Operator, app App[T, W], c client.
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 		progress: newProgress(app.Name, op.options.Now),
+
+		revisions: revision.NewKeeper(app.Name, gvk, op.options.Namespaces, c, live),
 	}, nil
 }
 
 // report is what one turn found out and did; tell makes everything public of it.
 type report[T lifecycle.Custom, W any] struct {
 	key      types.NamespacedName
-	before   T // as read, for what is new
-	obj      T // as it will be told
+	before   T      // as read, for what is new
+	obj      T      // as it will be told
+	author   string // the field manager that set its spec; empty if nobody knows
 	seen     W
 	observed bool
 	changes  []apply.Change
-	drift    bool // the changes repair what someone else changed
+	drift    bool                // the changes repair what someone else changed
+	drifts   []apply.Drift       // what someone else changed and is left as it is
+	sight    *lifecycle.Decision // what would be decided if it were not paused
 	issued   []issuer.Issued
 	due      time.Time // when a certificate is to be looked at again; zero if there is none
 	decision lifecycle.Decision
@@ -94,6 +107,7 @@ type taken struct {
 	began time.Time
 	took  time.Duration
 	err   error
+	own   bool // it is the engine's own step, and no gate was asked
 }
 
 // Reconcile implements reconcile.Reconciler: one turn for one object.
@@ -111,7 +125,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		e.forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), began: e.now()}
+	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), author: e.authors.of(key), began: e.now()}
 	if e.over(obj) {
 		e.release(key)
 		return reconcile.Result{}, nil
@@ -167,8 +181,9 @@ func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 // rest ends the turn of a paused object: it was observed, and nothing is written
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
-func (e *engine[T, W]) rest(_ context.Context, r *report[T, W]) {
+func (e *engine[T, W]) rest(ctx context.Context, r *report[T, W]) {
 	if r.paused = e.isPaused(r.obj) && !leaving(r.obj); r.paused {
+		e.look(ctx, r)
 		r.decision.Reason, r.decision.Message = lifecycle.Paused, e.whyPaused(r.obj)
 	}
 }
@@ -180,8 +195,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 		r.decision = cannotRender(err)
 		return
 	}
-	observedGeneration, _ := r.obj.Told()
-	r.drift = *observedGeneration == r.obj.GetGeneration()
+	r.drift = e.isProvided(r)
 	if err = e.furnish(ctx, r, wanted); err != nil {
 		r.cause = err
 		r.decision = explain(err)
@@ -195,7 +209,11 @@ func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []li
 		return err
 	}
 	r.due = filled.Due
-	r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
+	if e.reportsDrift(r.obj) && !leaving(r.obj) {
+		r.changes, r.drifts, err = e.applier.Spare(ctx, r.obj, filled.Objects)
+	} else {
+		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
+	}
 	r.issued = written(filled.Issued, r.changes)
 	return err
 }
@@ -207,9 +225,10 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 	})
 }
 
-func (e *engine[T, W]) decide(_ context.Context, r *report[T, W]) {
+func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
 	r.decision = e.app.Planner.Next(r.obj, r.seen, e.now())
+	e.undo(ctx, r)
 }
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }
@@ -268,4 +287,7 @@ func (e *engine[T, W]) forget(key types.NamespacedName) {
 	e.applier.Forget(key)
 	e.issuer.Forget(key)
 	e.patience.Forget(key)
+	e.authors.forget(key)
+	e.revisions.Forget(key)
+	e.refuges.forget(key)
 }

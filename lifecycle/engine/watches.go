@@ -22,9 +22,9 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // newCache returns the application's own cache: its custom resources, and what
 // bears its label. Nothing else of the cluster is kept in memory.
-func (s *supervisor[T, W]) newCache(ctx context.Context) (cache.Cache, error) {
+func (s *supervisor[T, W]) newCache(ctx context.Context, names *authors) (cache.Cache, error) {
 	mgr := s.operator.mgr
-	lean := cache.ByObject{Transform: cache.TransformStripManagedFields()}
+	lean := cache.ByObject{Transform: names.strip}
 	byObject := map[client.Object]cache.ByObject{s.app.blank(): lean}
 	mine := labels.SelectorFromSet(labels.Set{lifecycle.LabelApp: s.app.Name})
 	for _, obj := range s.app.Owns {

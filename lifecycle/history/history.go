@@ -6,8 +6,6 @@
 package history
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -52,6 +50,16 @@ type Entry struct {
 	Result Result `json:"result"`
 	// Message is the error or the gate's objection.
 	Message string `json:"message,omitempty"`
+	// By is the field manager that set the spec of that generation, as the API server
+	// has it; empty if it is not known. A field that was only taken away is recorded
+	// there in nobody's name, and then it is who set one last.
+	By string `json:"by,omitempty"`
+	// Evidence is what the decision was made on, in the application's words.
+	Evidence []string `json:"evidence,omitempty"`
+	// Gates are all that were asked, with their answers.
+	Gates []Answer `json:"gates,omitempty"`
+	// Policies are the names of those that select the object, and so were asked.
+	Policies []string `json:"policies,omitempty"`
 	// Duration is how long Act took.
 	Duration time.Duration `json:"duration"`
 	// Awaited is what was waited for after the step, before the next decision that
@@ -68,6 +76,17 @@ type Entry struct {
 	Operator string `json:"operator"`
 	// Previous is the digest of the entry before this one.
 	Previous string `json:"previous"`
+
+	// raw is the entry as it was stored, which a later operator may not know whole.
+	raw json.RawMessage
+}
+
+// Answer is what a gate said of a step.
+type Answer struct {
+	// Gate is its name.
+	Gate string `json:"gate"`
+	// Objection is why it held the step; empty if it let it pass.
+	Objection string `json:"objection,omitempty"`
 }
 
 // Approval is somebody's word that a step may be taken.
@@ -107,7 +126,7 @@ type Book struct {
 // Append adds the entry, chained to the last one, and drops what is beyond Limit.
 func (b Book) Append(e Entry) Book {
 	if last, ok := b.Last(); ok {
-		e.Previous = last.digest()
+		e.Previous = digest(last.stored())
 	}
 	kept := b.Entries
 	if len(kept) >= Limit {
@@ -139,7 +158,7 @@ func (b Book) Repeats(e Entry) bool {
 // one it was written after. The oldest entry's predecessor may have fallen off.
 func (b Book) Verify() error {
 	for i := 1; i < len(b.Entries); i++ {
-		if b.Entries[i].Previous != b.Entries[i-1].digest() {
+		if !b.Entries[i].follows(b.Entries[i-1]) {
 			return fmt.Errorf("history entry %d (%s) does not follow the entry before it: it was changed afterwards",
 				i, b.Entries[i].Step)
 		}
@@ -154,7 +173,7 @@ func (b Book) Waited(awaits []Await) Book {
 	if !ok || len(awaits) == 0 {
 		return b
 	}
-	last.Awaited = slices.Concat(last.Awaited, awaits)
+	last.Awaited, last.raw = slices.Concat(last.Awaited, awaits), nil
 	return Book{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
 }
 
@@ -195,13 +214,4 @@ func Decode(raw string) (Book, error) {
 		return Book{}, fmt.Errorf("cannot read history: %w", err)
 	}
 	return b, nil
-}
-
-func (e Entry) digest() string {
-	raw, err := json.Marshal(e)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
 }

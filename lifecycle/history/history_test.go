@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
@@ -65,7 +66,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(b, got); diff != "" {
+	if diff := cmp.Diff(b, got, cmpopts.IgnoreUnexported(history.Entry{})); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := history.Decode("{"); err == nil {

@@ -42,6 +42,10 @@ type Life[T lifecycle.Custom, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
+	// Hold returns why somebody holds the step for now, as policies do; nil holds none.
+	// What it says must depend on nothing but its arguments.
+	Hold func(want T, step lifecycle.Step, now time.Time) []lifecycle.Refusal
+
 	// Begin returns the object and the model at the beginning.
 	Begin func(chance *rand.Rand) (T, Model[T, W])
 

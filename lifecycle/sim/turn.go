@@ -79,9 +79,13 @@ func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
 
 func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lifecycle.Decision {
 	during, _ := w.life.Planner.Effect(seen, d.Step)
-	if held := lifecycle.Judge(w.life.Gates, seen, during, d.Step); len(held) > 0 {
+	held := lifecycle.Judge(w.life.Gates, seen, during, d.Step)
+	if len(held) == 0 && w.life.Hold != nil {
+		held = w.life.Hold(want, d.Step, w.now)
+	}
+	if len(held) > 0 {
 		w.note("held: %s by %s", d.Step, held[0].Gate)
-		return lifecycle.Held(d.Step, held[0])
+		return lifecycle.Held(d.Step, held...)
 	}
 	w.note("step: %s (%s)", d.Step, d.Reason)
 	w.outcome.Steps++

@@ -1,14 +1,10 @@
 package e2e_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,6 +112,18 @@ func TestEtcdDoesAsForetold(t *testing.T) {
 	if _, known := c.history(t).Usual("CaughtUp"); !known {
 		t.Error("how long a learner takes is not in the history")
 	}
+}
+
+// TestEtcdWithoutVolumesDoesAsForetold: a restart would lose data there, so members are replaced. Volumes that are to
+// stay are not foretold to go.
+func TestEtcdWithoutVolumesDoesAsForetold(t *testing.T) {
+	c := formed(t, 3, version("3.5"), func(s *etcdv1.EtcdClusterSpec) { s.Storage.Medium = etcdv1.Ephemeral })
+	c.doesAsForetold(t, "another release", version("3.6"))
+	c.goesAsForetold(t)
+	c = &cluster{client.ObjectKey{Namespace: c.key.Namespace, Name: "kept"}, c.driver}
+	c.Apply(t, func(s *etcdv1.EtcdClusterSpec) { s.Size, s.Storage.Retention = 1, etcdv1.Retain })
+	c.settled(t)
+	c.goesAsForetold(t)
 }
 
 // TestEtcdComesAndGoesAsForetold previews the creation and the deletion.
@@ -280,7 +288,7 @@ func (i *instance) ask(t *testing.T, question string, edit func(*cachev1.Memcach
 // in it, for an object that is not there and for one that is.
 func TestLegacyManifestsArePlanned(t *testing.T) {
 	c := newCluster(t)
-	said, code := plugin(t, c, "plan", "-f", c.legacy(t, 1))
+	said, code := plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 1))
 	if code != 2 || !contains(said, "etcdcluster/etcd in "+c.key.Namespace+": 1 step") {
 		t.Errorf("the creation is planned so (%d):\n%s", code, said)
 	}
@@ -289,10 +297,10 @@ func TestLegacyManifestsArePlanned(t *testing.T) {
 	}
 	must(t, "-n", c.key.Namespace, "apply", "-f", c.legacy(t, 1))
 	c.settled(t)
-	if said, code := plugin(t, c, "plan", "-f", c.legacy(t, 1)); code != 0 {
+	if said, code := plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 1)); code != 0 {
 		t.Errorf("the same manifest changes something (%d):\n%s", code, said)
 	}
-	said, _ = plugin(t, c, "plan", "-f", c.legacy(t, 3), "-o", "json")
+	said, _ = plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 3), "-o", "json")
 	report, ok := preview.Decode(said)
 	if !ok || len(report.Actions()) < 2 {
 		t.Fatalf("a change is planned so:\n%s", said)
@@ -313,32 +321,4 @@ func (c *cluster) legacy(t *testing.T, size int) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// built is the plugin, made once.
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "kubectl-governor")
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "kubectl-governor")
-	_, err = command("go", "build", "-o", binary, "../../cmd/kubectl-governor")
-	return binary, err
-})
-
-// plugin runs the plugin as a user does, and returns what it says and its exit code.
-func plugin(t *testing.T, c *cluster, args ...string) (string, int) {
-	t.Helper()
-	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), binary, append([]string{"-n", c.key.Namespace}, args...)...)
-	var said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &said, &said
-	var exit *exec.ExitError
-	if err := cmd.Run(); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	return said.String(), cmd.ProcessState.ExitCode()
 }

@@ -75,7 +75,7 @@ func TestWhatIsWrongWithPolicies(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	nothing := newPolicy(t, namespace, "nothing", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Rings"} })
 	policyIs(t, nothing, "selects nothing", func(s v1alpha1.OperationPolicyStatus) bool {
-		return says(s, policy.SelectsNothing, policy.SelectsNothing, "The operator runs no Rings (spec.selector.kinds); it runs Memcached, Ring.")
+		return says(s, policy.SelectsNothing, policy.SelectsNothing, "The operator runs no Rings (spec.selector.kinds); it runs Memcached, ")
 	})
 	never := newPolicy(t, namespace, "never", func(s *v1alpha1.OperationPolicySpec) {
 		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}

@@ -22,7 +22,9 @@ import (
 type autoscaling = autoscalingv1.Scale
 
 // turns is how many turns all operators of this process have taken for memcached.
-func turns() float64 {
+func turns() float64 { return turnsOf(memcached.Name) }
+
+func turnsOf(app string) float64 {
 	families, err := metrics.Registry.Gather()
 	if err != nil {
 		return 0
@@ -34,7 +36,7 @@ func turns() float64 {
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetName() == "controller" && l.GetValue() == memcached.Name {
+				if l.GetName() == "controller" && l.GetValue() == app {
 					n += m.GetCounter().GetValue()
 				}
 			}

@@ -36,7 +36,8 @@ type Spec struct {
 	// Secure gives the ring an authority, and certificates for its members and their
 	// clients.
 	Secure bool `json:"secure,omitempty"`
-	// Mood makes the planner misbehave: "panic" panics, "fail" cannot render.
+	// Mood makes the planner misbehave: "panic" panics, "fail" cannot render, "broken" is a
+	// change that fails.
 	Mood string `json:"mood,omitempty"`
 }
 

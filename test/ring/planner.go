@@ -64,6 +64,7 @@ func (Planner) Next(want *Ring, seen World, _ time.Time) lifecycle.Decision {
 		size = 0
 	}
 	return lifecycle.First(
+		brokenChange(want),
 		podOfNobody(seen),
 		memberWithoutPod(seen),
 		lostMember(seen),
@@ -79,6 +80,13 @@ func step(name, target, reason string, class lifecycle.Class, intent lifecycle.I
 		Name: name, Target: target, Class: class, Intent: intent, Reason: reason,
 		Message: fmt.Sprintf("%s: %s %s.", reason, name, target),
 	}
+}
+
+func brokenChange(want *Ring) lifecycle.Decision {
+	if want.Spec.Mood != "broken" {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Fail("ChangeFailed", "No member can live in this mood. Correct spec.mood.")
 }
 
 func podOfNobody(seen World) lifecycle.Decision {

@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
@@ -123,7 +122,7 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	config, err := configure(bundleOf(mine, modern))
 	k := keys{config: config, missing: err != nil, digest: digest(mine.Data)}
 	if len(authorities) == len(etcd.Authorities(want)) {
-		k.trust = trusted(authorities)
+		k.trust = etcd.Trust(authorities)
 	}
 	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
 }
@@ -139,12 +138,6 @@ func (d *Driver) minted(ctx context.Context, want *etcdv1.EtcdCluster, name stri
 		return nil, fmt.Errorf("cannot read the Secret %q: %w", name, err)
 	}
 	return s, nil
-}
-
-// trusted is a digest of the authorities.
-func trusted(bundles [][]byte) string {
-	sum := sha256.Sum256(bytes.Join(bundles, []byte{0}))
-	return hex.EncodeToString(sum[:6])
 }
 
 // names of users' own Secrets; another name is read at once.

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
 )
 
 // layout names the keys of a Secret.
@@ -90,7 +91,7 @@ func together(all []held) keys {
 		k.config, k.missing, k.digest = config, err != nil, digest(h.secret.Data)
 	}
 	if k.problem == "" {
-		k.trust = trusted(authorities)
+		k.trust = etcd.Trust(authorities)
 	}
 	return k
 }

@@ -10,6 +10,8 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
@@ -24,7 +26,9 @@ const changedWithin = 8 * time.Second
 //
 // A member may take its peers for disconnected that are not: rafthttp calls a peer
 // inactive when one message fails, and active again only when a connection is made
-// anew. Such a member refuses every change, so others are asked then.
+// anew. Such a member refuses every change, so others are asked then; and so they are
+// when a member has just gone. Whoever has made the change all the same is believed:
+// asking again does nothing.
 func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) error {
 	if !v.world.Listed || len(v.speakers) == 0 {
 		return &lifecycle.Postponed{Because: "no member has a quorum behind it"}
@@ -33,7 +37,8 @@ func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) erro
 	defer cancel()
 	var err error
 	for _, speaker := range v.speakers {
-		if err = change(ctx, speaker, s); !errors.Is(rpctypes.Error(err), rpctypes.ErrUnhealthy) {
+		err = change(ctx, speaker, s)
+		if !errors.Is(rpctypes.Error(err), rpctypes.ErrUnhealthy) && status.Code(err) != codes.Unavailable {
 			break
 		}
 	}

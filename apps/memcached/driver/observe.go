@@ -46,11 +46,12 @@ func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.
 	if err != nil {
 		return seen, fmt.Errorf("cannot list the pods: %w", err)
 	}
+	fresh := newTemplate(dep, pods.Items)
 	for i := range pods.Items {
 		// One that has ended (evicted, finished) is nobody's server; it is replaced.
 		if p := pod.Of(&pods.Items[i], memcached.Name); !p.Ended {
 			seen.Pods = append(seen.Pods, memcached.Pod{
-				Name: pods.Items[i].Name, Ready: p.Ready, Leaving: p.Leaving,
+				Name: pods.Items[i].Name, Ready: p.Ready, Leaving: p.Leaving, New: templateOf(&pods.Items[i]) == fresh,
 				Trouble: p.Trouble, Detail: p.Detail, Since: p.Since,
 			})
 		}
@@ -66,9 +67,10 @@ func (Driver) Act(_ context.Context, _ *cachev1.Memcached, _ memcached.World, st
 
 func rollout(dep *appsv1.Deployment) memcached.Rollout {
 	r := memcached.Rollout{
-		Current: dep.Status.ObservedGeneration >= dep.Generation,
-		Updated: dep.Status.UpdatedReplicas,
-		Total:   dep.Status.Replicas,
+		Current:  dep.Status.ObservedGeneration >= dep.Generation,
+		Template: dep.Annotations[memcached.AnnotationTemplate],
+		Updated:  dep.Status.UpdatedReplicas,
+		Total:    dep.Status.Replicas,
 	}
 	for _, c := range dep.Status.Conditions {
 		switch {

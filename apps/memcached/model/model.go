@@ -45,6 +45,7 @@ func New() *Model {
 func (m *Model) Observe(time.Time) memcached.World {
 	var seen memcached.World
 	for _, p := range m.pods {
+		p.New = p.image == m.seenImage && m.mixed()
 		seen.Pods = append(seen.Pods, p.Pod)
 	}
 	slices.SortFunc(seen.Pods, func(a, b memcached.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -54,8 +55,8 @@ func (m *Model) Observe(time.Time) memcached.World {
 	}
 	size, image := spec(dep)
 	seen.Rollout = memcached.Rollout{
-		Current: m.seenSize == size && m.seenImage == image,
-		Total:   int32(len(m.staying())), Updated: int32(len(m.updated(image))),
+		Current: m.seenSize == size && m.seenImage == image, Template: dep.Annotations[memcached.AnnotationTemplate],
+		Total: int32(len(m.staying())), Updated: int32(len(m.updated(image))),
 	}
 	if m.quota >= 0 && len(m.pods) >= m.quota && int(seen.Rollout.Updated) < size { // a surge is refused, too
 		seen.Rollout.Refused = fmt.Sprintf("exceeded quota: pods, limited: pods=%d", m.quota)
@@ -94,6 +95,12 @@ func (m *Model) deployment() (*appsv1.Deployment, bool) {
 
 func spec(dep *appsv1.Deployment) (size int, image string) {
 	return int(*dep.Spec.Replicas), dep.Spec.Template.Spec.Containers[0].Image
+}
+
+// mixed says that pods of several images are there.
+func (m *Model) mixed() bool {
+	staying := m.staying()
+	return len(m.updated(m.seenImage)) > 0 && len(m.updated(m.seenImage)) < len(staying)
 }
 
 func (m *Model) staying() []*pod { return m.those(func(p *pod) bool { return !p.Leaving }) }

@@ -62,10 +62,10 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 }
 
 // whole makes a set of the size and waits until it is.
-func whole(t *testing.T, s System, size int32) *appv1.PodSet {
+func whole(t *testing.T, s System, size int32) {
 	t.Helper()
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = size })
-	return rests(t, s, size)
+	rests(t, s, size)
 }
 
 // rests waits until the set is whole and its status and its pods say so.

@@ -64,7 +64,7 @@ func (d Driver) succeed(
 
 // remove deletes exactly these pods, not others of their names.
 func (d Driver) remove(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
-	return inParallel(len(pods), func(i int) error {
+	return d.hands.inParallel(len(pods), func(i int) error {
 		p := shell(obj, pods[i])
 		err := d.client.Delete(ctx, p, client.Preconditions{UID: &p.UID})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {

@@ -21,39 +21,40 @@ func (d Driver) adopt(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod)
 	if err := d.same(ctx, obj); err != nil {
 		return err
 	}
-	return d.patch(ctx, obj, pods, map[string]any{
-		"ownerReferences": []any{metav1.NewControllerRef(obj, podset.Kind)},
-		"labels":          map[string]string{podset.LabelTemplate: podset.Fingerprint(obj)},
+	return d.hands.inParallel(len(pods), func(i int) error {
+		return d.patch(ctx, obj, pods[i], map[string]any{
+			"ownerReferences": []any{metav1.NewControllerRef(obj, podset.Kind)},
+			"labels":          map[string]string{podset.LabelTemplate: podset.Fingerprint(obj)},
+		})
 	})
 }
 
 // letGo takes the set's owner reference away, so that the pods outlive the set.
 func (d Driver) letGo(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
-	return d.patch(ctx, obj, pods, map[string]any{
+	return d.hands.inParallel(len(pods), func(i int) error { return d.disown(ctx, obj, pods[i]) })
+}
+
+func (d Driver) disown(ctx context.Context, obj *appv1.PodSet, p podset.Pod) error {
+	return d.patch(ctx, obj, p, map[string]any{
 		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": obj.UID}},
 	})
 }
 
-// patch changes the metadata of exactly these pods, not of others of their names.
-func (d Driver) patch(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod, metadata map[string]any) error {
-	return inParallel(len(pods), func(i int) error {
-		fields := map[string]any{"uid": pods[i].UID}
-		for name, value := range metadata {
-			fields[name] = value
-		}
-		raw, err := json.Marshal(map[string]any{"metadata": fields})
-		if err != nil {
-			return err
-		}
-		err = d.client.Patch(ctx, shell(obj, pods[i]), client.RawPatch(types.StrategicMergePatchType, raw))
-		switch {
-		case apierrors.IsNotFound(err):
-			return nil
-		case apierrors.IsConflict(err), apierrors.IsInvalid(err):
-			return &lifecycle.Postponed{Because: fmt.Sprintf("pod %q has changed hands meanwhile", pods[i].Name)}
-		case err != nil:
-			return fmt.Errorf("cannot change the owner of pod %q: %w", pods[i].Name, err)
-		}
+// patch changes the metadata of exactly this pod, not of another of its name.
+func (d Driver) patch(ctx context.Context, obj *appv1.PodSet, p podset.Pod, metadata map[string]any) error {
+	metadata["uid"] = p.UID
+	raw, err := json.Marshal(map[string]any{"metadata": metadata})
+	if err != nil {
+		return err
+	}
+	err = d.client.Patch(ctx, shell(obj, p), client.RawPatch(types.StrategicMergePatchType, raw))
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
-	})
+	case apierrors.IsConflict(err), apierrors.IsInvalid(err):
+		return &lifecycle.Postponed{Because: fmt.Sprintf("pod %q has changed hands meanwhile", p.Name)}
+	case err != nil:
+		return fmt.Errorf("cannot change the owner of pod %q: %w", p.Name, err)
+	}
+	return nil
 }

@@ -29,7 +29,7 @@ func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, 
 	for size := 1; len(births) > 0; size *= 2 {
 		batch := births[:min(size, len(births))]
 		taken := make([]bool, len(batch))
-		err := inParallel(len(batch), func(i int) (err error) {
+		err := d.hands.inParallel(len(batch), func(i int) (err error) {
 			taken[i], err = d.one(ctx, obj, batch[i])
 			return err
 		})
@@ -75,7 +75,7 @@ func (d Driver) meet(ctx context.Context, obj *appv1.PodSet, name string) (taken
 		return false, nil // made before, by a request whose answer was lost
 	case !who.Matches:
 		if who.Owned {
-			err = d.letGo(ctx, obj, []podset.Pod{who})
+			err = d.disown(ctx, obj, who)
 		}
 		return true, err
 	}

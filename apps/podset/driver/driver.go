@@ -13,10 +13,11 @@ import (
 type Driver struct {
 	client client.Client
 	live   client.Reader
+	hands  hands
 }
 
 // New returns a driver that reads through the client, and asks the live reader before
 // it makes or deletes pods.
 func New(c client.Client, live client.Reader) lifecycle.Driver[*appv1.PodSet, podset.World] {
-	return Driver{client: c, live: live}
+	return Driver{client: c, live: live, hands: make(hands, most)}
 }

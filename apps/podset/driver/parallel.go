@@ -5,19 +5,24 @@ import (
 	"sync/atomic"
 )
 
-// hands is how many requests are under way at a time: enough to keep an API server
-// busy, and few enough to leave it something for others.
-const hands = 256
+// most is how many requests are under way at a time, for all sets: etcd writes what
+// comes together to disk together, so fewer would make it wait.
+const most = 256
+
+// hands are what requests are made with; one is taken for each.
+type hands chan struct{}
 
 // inParallel does all n things, and returns the error of the first that failed.
-func inParallel(n int, do func(i int) error) error {
+func (h hands) inParallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	var all sync.WaitGroup
-	for range min(n, hands) {
+	for range min(n, cap(h)) {
 		all.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				h <- struct{}{}
 				errs[i] = do(i)
+				<-h
 			}
 		})
 	}

@@ -53,7 +53,7 @@ func phase(p corev1.PodPhase) podset.Phase {
 	switch p {
 	case corev1.PodRunning:
 		return podset.Running
-	case corev1.PodUnknown: //nolint:staticcheck // objects of earlier times have it, and ReplicaSets rank it
+	case corev1.PodUnknown:
 		return podset.Unknown
 	case corev1.PodSucceeded, corev1.PodFailed:
 		return podset.Ended

@@ -1,0 +1,86 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"net"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// lister is a member that answers every change of the list with one error, or does it.
+type lister struct {
+	pb.UnimplementedClusterServer
+	says  error
+	asked int
+}
+
+func (l *lister) MemberAdd(context.Context, *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
+	l.asked++
+	return &pb.MemberAddResponse{}, l.says
+}
+
+// line serves the member on this machine.
+func (l *lister) line(t *testing.T) *grpc.ClientConn {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	pb.RegisterClusterServer(server, l)
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
+	gone := status.Error(codes.Unavailable, "connection refused")
+	cases := map[string]struct {
+		reason    string
+		says      []error
+		asked     []int
+		postponed bool
+	}{
+		"Fine":     {"the leader does it", []error{nil, nil}, []int{1, 0}, false},
+		"Deluded":  {"a member that takes its peers for disconnected refuses for ever", []error{rpctypes.ErrGRPCUnhealthy, nil}, []int{1, 1}, false},
+		"Gone":     {"the leader has just died", []error{gone, nil}, []int{1, 1}, false},
+		"Done":     {"the one that died has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, false},
+		"Sick":     {"who refuses everywhere is right", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, true},
+		"Learners": {"another refusal is everybody's", []error{rpctypes.ErrGRPCTooManyLearners, nil}, []int{1, 0}, true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			v := view{world: etcd.World{Listed: true}}
+			var members []*lister
+			for _, says := range c.says {
+				m := &lister{says: says}
+				members, v.speakers = append(members, m), append(v.speakers, answer{line: m.line(t)})
+			}
+			step := lifecycle.Step{Name: etcd.AddLearner, Target: "e-3", Args: map[string]string{etcd.ArgPeerURL: "http://e-3"}}
+			err := (&Driver{}).reconfigure(t.Context(), v, step)
+			var postponed *lifecycle.Postponed
+			if errors.As(err, &postponed) != c.postponed || err != nil && !c.postponed {
+				t.Errorf("%s: %v", c.reason, err)
+			}
+			for i, m := range members {
+				if m.asked != c.asked[i] {
+					t.Errorf("%s: member %d was asked %d times, not %d", c.reason, i, m.asked, c.asked[i])
+				}
+			}
+		})
+	}
+}

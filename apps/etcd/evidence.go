@@ -1,0 +1,66 @@
+package etcd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Evidence implements lifecycle.Witness: the cluster in a line, then the step's member
+// and everyone who does not serve.
+func (Planner) Evidence(seen World, s lifecycle.Step) []string {
+	all := []string{overview(seen)}
+	for _, m := range seen.Members {
+		if m.Name == s.Target || listed(m) && !seen.serving(m) {
+			all = append(all, portrait(seen, m))
+		}
+	}
+	return all
+}
+
+func overview(seen World) string {
+	if !seen.Listed {
+		return fmt.Sprintf("No quorum answers; Kubernetes has %d members.", seen.count(inKube))
+	}
+	leader := "nobody"
+	if l, ok := seen.leader(); ok {
+		leader = l.Name
+	}
+	return fmt.Sprintf("etcd lists %d voters and %d learners; %d voters serve and %s leads.",
+		seen.count(voter), seen.count(learner), seen.count(seen.servingVoter), leader)
+}
+
+// portrait is a member in a line: its place in etcd, its own answer, its pod, its
+// volume.
+func portrait(seen World, m Member) string {
+	facts := []string{
+		strings.ToLower(either(listed(m), string(m.Role), "not listed")),
+		either(m.Health == Unknown, "does not answer", strings.ToLower(string(m.Health))),
+		pod(m.Pod),
+	}
+	if m.Version != "" {
+		facts = append(facts, "runs "+m.Version)
+	}
+	if m.Index > 0 {
+		facts = append(facts, fmt.Sprintf("log at %d of %d", m.Index, seen.index()))
+	}
+	if bereft(m) {
+		facts = append(facts, "its data is lost")
+	}
+	return m.Name + ": " + strings.Join(facts, ", ") + "."
+}
+
+func pod(p Pod) string {
+	switch {
+	case !p.Exists:
+		return "no pod"
+	case p.Leaving:
+		return "pod is being deleted"
+	case p.Trouble != lifecycle.NoTrouble:
+		return "pod in " + string(p.Trouble)
+	case p.Ended:
+		return "pod has ended"
+	}
+	return either(p.Ready, "pod ready", "pod not ready")
+}

@@ -1,0 +1,112 @@
+package etcd_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Only what came with the present spec has failed: a return to an earlier one would not
+// mend a fault.
+func TestAChangeThatFailed(t *testing.T) {
+	spec := wanted(3)
+	spec.Spec.Pod.PriorityClassName = "high"
+	renewed := func(m *etcd.Member) {
+		m.Set.Revision, m.Pod.Revision = etcd.Revision(spec), etcd.Revision(spec)
+	}
+	ill := func(what lifecycle.Trouble, ago time.Duration) scene {
+		return serving(3).with("e-1", renewed).with("e-1", trouble(what, ago))
+	}
+	cases := map[string]struct {
+		reason string
+		want   *etcdv1.EtcdCluster
+		seen   scene
+		failed bool
+	}{
+		"Crash":   {"the first that has the new spec does not run", spec, ill(lifecycle.CrashLooping, time.Hour), true},
+		"Image":   {"nor gets its image", spec, ill(lifecycle.ImageUnpullable, time.Minute), true},
+		"NoNode":  {"an autoscaler gets its time", spec, ill(lifecycle.Unschedulable, time.Minute), false},
+		"NoNode2": {"and that is not for ever", spec, ill(lifecycle.Unschedulable, time.Hour), true},
+		"Works":   {"another runs with the same spec", spec, ill(lifecycle.ImageUnpullable, time.Hour).with("e-2", renewed), false},
+		"Old":     {"who fails has the old spec", spec, serving(3).with("e-1", renewed).with("e-2", trouble(lifecycle.CrashLooping, time.Hour)), false},
+		"Fault":   {"nothing was changed", wanted(3), serving(3).with("e-1", trouble(lifecycle.ImageUnpullable, time.Hour)), false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if d := (etcd.Planner{}).Next(c.want, c.seen.World, noon); d.Failed != c.failed || d.Failed && d.Outcome != lifecycle.Blocked {
+				t.Errorf("%s: failed = %t: %s", c.reason, d.Failed, d)
+			}
+		})
+	}
+}
+
+// The way back from a version that never ran is one restart, and nothing of it is for good.
+func TestTheWayBackFromAFailedUpgrade(t *testing.T) {
+	back := wanted(3)
+	back.Spec.Version = "3.5.35"
+	seen := serving(3)
+	for _, m := range seen.Members {
+		seen = seen.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" })
+	}
+	seen = seen.with("e-1", func(m *etcd.Member) { m.Set.Version, m.Pod.Version, m.Version = "3.6.99", "3.6.99", "" }).
+		with("e-1", trouble(lifecycle.ImageUnpullable, time.Hour))
+	p := plan(back, seen.World)
+	if got := p.Actions(); len(got) != 1 || got[0].String() != "Restart e-1" || got[0].Class != lifecycle.Disruptive || !p.Settles() {
+		t.Errorf("it takes %v, and ends with %s %s", got, p.Outcome, p.Message)
+	}
+}
+
+func TestTheLastStepOfAMinorUpgradeIsForGood(t *testing.T) {
+	want := wanted(3)
+	want.Spec.Version = "3.6"
+	seen := serving(3)
+	for _, m := range seen.Members {
+		seen = seen.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" })
+	}
+	var got []string
+	for _, s := range plan(want, seen.World).Actions() {
+		if s.Name == etcd.Restart {
+			got = append(got, string(s.Class))
+		}
+	}
+	if diff := cmp.Diff([]string{"Disruptive", "Disruptive", "Irreversible"}, got); diff != "" {
+		t.Error(diff)
+	}
+	patch := wanted(3)
+	patch.Spec.Version = "3.5.34"
+	for _, s := range plan(patch, seen.World).Actions() {
+		if s.Class == lifecycle.Irreversible {
+			t.Errorf("within a minor release %s can be undone", s)
+		}
+	}
+}
+
+// What was wished is no fault, even if it is finished as one.
+func TestTheCauseOfADismissal(t *testing.T) {
+	left := func(m *etcd.Member) { m.Role, m.ID, m.Joined = etcd.Outside, 0, false }
+	for size, cause := range map[int32]lifecycle.Cause{2: lifecycle.SpecChange, 3: lifecycle.Fault} {
+		d := etcd.Planner{}.Next(wanted(size), serving(3).with("e-2", left).World, noon)
+		if d.Step.Name != etcd.Dismiss || d.Step.Cause != cause || d.Step.Intent != lifecycle.Repair {
+			t.Errorf("of %d wanted: %s, cause %s", size, d, d.Step.Cause)
+		}
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	seen := serving(3).with("e-1", trouble(lifecycle.CrashLooping, time.Hour)).with("e-2", func(m *etcd.Member) { m.Volume = etcd.Volume{} })
+	want := []string{
+		"etcd lists 3 voters and 0 learners; 1 voters serve and e-0 leads.",
+		"e-0: voter, healthy, pod ready, runs " + etcd.Newest + ", log at 1000 of 1000.",
+		"e-1: voter, does not answer, pod in CrashLoopBackOff.",
+		"e-2: voter, healthy, pod ready, runs " + etcd.Newest + ", log at 1000 of 1000, its data is lost.",
+	}
+	got := etcd.Planner{}.Evidence(seen.World, lifecycle.Step{Target: "e-0"})
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

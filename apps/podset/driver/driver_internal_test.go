@@ -1,0 +1,145 @@
+package driver
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func set() *appv1.PodSet {
+	p := &appv1.PodSet{}
+	p.Name, p.Namespace, p.UID, p.Spec.Replicas = "web", "ns", "set", 3
+	return p
+}
+
+// podOf is a pod of the set, as an API server has it.
+func podOf(uid types.UID, edit func(*corev1.Pod)) *corev1.Pod {
+	p := podset.Body(set(), "web-"+string(uid), 0)
+	p.UID, p.CreationTimestamp = uid, metav1.NewTime(noon)
+	if edit != nil {
+		edit(p)
+	}
+	return p
+}
+
+func TestRead(t *testing.T) {
+	at := func(s int) metav1.Time { return metav1.NewTime(noon.Add(time.Duration(s) * time.Second)) }
+	base := podset.Pod{
+		Name: "web-a", UID: "a", Owned: true, Matches: true, Created: noon, Template: podset.Fingerprint(set()),
+	}
+	with := func(edit func(*podset.Pod)) podset.Pod { p := base; edit(&p); return p }
+	cases := map[string]struct {
+		edit func(*corev1.Pod)
+		want podset.Pod
+	}{
+		"New": {nil, base},
+		"Ready": {func(p *corev1.Pod) {
+			p.Spec.NodeName, p.Status.Phase = "n", corev1.PodRunning
+			p.Annotations = map[string]string{corev1.PodDeletionCost: "-7"}
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: at(3)}}
+			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 4}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}}
+		}, with(func(p *podset.Pod) {
+			p.Node, p.Phase, p.Ready, p.ReadySince, p.Cost, p.Restarts = "n", podset.Running, true, at(3).Time, -7, 4
+		})},
+		"CostNonsense":  {func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "dear"} }, base},
+		"Leaving":       {func(p *corev1.Pod) { p.DeletionTimestamp = new(at(1)) }, with(func(p *podset.Pod) { p.Leaving = true })},
+		"Stray":         {func(p *corev1.Pod) { p.Labels[lifecycle.LabelInstance] = "other" }, with(func(p *podset.Pod) { p.Matches = false })},
+		"Orphan":        {func(p *corev1.Pod) { p.OwnerReferences = nil }, with(func(p *podset.Pod) { p.Owned = false })},
+		"SetOfThatName": {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "earlier" }, with(func(p *podset.Pod) { p.Owned = false })},
+		"Failed": {func(p *corev1.Pod) {
+			p.Status.Phase, p.Status.StartTime = corev1.PodFailed, new(at(1))
+			p.Annotations = map[string]string{podset.AnnotationAttempt: "2"}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at(9)}}}}
+		}, with(func(p *podset.Pod) { p.Phase, p.Attempt, p.Began, p.Gone = podset.Ended, 2, at(1).Time, at(9).Time })},
+		"Evicted": {func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodFailed
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, LastTransitionTime: at(5)}}
+		}, with(func(p *podset.Pod) { p.Phase, p.Began, p.Gone = podset.Ended, noon, at(5).Time })},
+		"Second": {func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Name: "one"}, {Name: "two"}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "one"}, {
+				Name: "two", Image: "x", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
+			}}
+		}, with(func(p *podset.Pod) {
+			p.Trouble, p.Detail, p.Since = lifecycle.ImageUnpullable, `image "x" cannot be pulled`, noon
+		})},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(c.want, read(set(), podOf("a", c.edit))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAgree(t *testing.T) {
+	seen := podset.World{Pods: []podset.Pod{read(set(), podOf("a", nil)), read(set(), podOf("b", nil))}}
+	leaves := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }
+	another := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }
+	cases := map[string]struct {
+		reason string
+		pods   []*corev1.Pod
+		want   string
+	}{
+		"Same":     {"what was seen is there", []*corev1.Pod{podOf("a", nil), podOf("b", nil)}, ""},
+		"Unseen":   {"another operator made one", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", nil)}, `pod "web-c" was not seen yet`},
+		"Orphan":   {"an orphan would be adopted", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", func(p *corev1.Pod) { p.OwnerReferences = nil })}, `pod "web-c" was not seen yet`},
+		"Foreign":  {"another's pod does not count", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", another)}, ""},
+		"Leaves":   {"nor does one that goes", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", leaves)}, ""},
+		"Gone":     {"one is gone, so another may not go too", []*corev1.Pod{podOf("a", nil)}, `pod "web-b" has gone meanwhile`},
+		"Going":    {"it makes no difference that it still ends", []*corev1.Pod{podOf("a", nil), podOf("b", leaves)}, `pod "web-b" has gone meanwhile`},
+		"Replaced": {"another of its name is not it", []*corev1.Pod{podOf("a", nil), podOf("b", func(p *corev1.Pod) { p.UID = "b2" })}, `pod "web-b" was not seen yet`},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var pods []metav1.PartialObjectMetadata
+			for _, p := range c.pods {
+				pods = append(pods, metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta})
+			}
+			err := agree(set(), seen, pods)
+			var postponed *lifecycle.Postponed
+			switch {
+			case c.want == "" && err != nil:
+				t.Errorf("%s: %v", c.reason, err)
+			case c.want != "" && (!errors.As(err, &postponed) || err.Error() != c.want):
+				t.Errorf("%s: got %v, want %s", c.reason, err, c.want)
+			}
+		})
+	}
+}
+
+func TestInParallel(t *testing.T) {
+	h := make(hands, 3)
+	done := make([]bool, 100)
+	err := h.inParallel(len(done), func(i int) error {
+		done[i] = true
+		if len(h) > 3 {
+			t.Errorf("%d are under way", len(h))
+		}
+		if i == 40 || i == 70 {
+			return errors.New("refused: " + string(rune('0'+i/10)))
+		}
+		return nil
+	})
+	if err == nil || err.Error() != "refused: 4" {
+		t.Errorf("the first error is told: %v", err)
+	}
+	for i, is := range done {
+		if !is {
+			t.Errorf("%d was not done", i)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+package podset_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
+	"github.com/governor-dev/governor/apps/podset"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+func TestPreview(t *testing.T) {
+	cases := map[string]struct {
+		replicas int32
+		seen     string
+		want     []string
+	}{
+		"Create": {3, "", []string{"Grow web", "PodsReady web"}},
+		"Scale":  {500, "r", []string{"Grow web", "PodsReady web"}},
+		"Shrink": {0, "rrr", []string{"Shrink web"}},
+		"Renew":  {2, "oo", []string{"Renew web", "Grow web", "PodsReady web", "Renew web", "Grow web", "PodsReady web"}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := preview.Subject[*appv1.PodSet, podset.World]{Planner: podset.Planner{}, Gates: podset.Gates()}
+			plan, _, _ := s.Unroll(set(c.replicas), world(c.seen), now)
+			var got []string
+			for _, step := range plan.Steps {
+				got = append(got, step.String())
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" || !plan.Settles() {
+				t.Errorf("it ends with %s: %s", plan.Outcome, diff)
+			}
+			if renew := strings.HasPrefix(name, "Renew"); renew && plan.Steps[0].Meanwhile != "1 pod of 1 are available" {
+				t.Errorf("meanwhile: %s", plan.Steps[0].Meanwhile)
+			}
+		})
+	}
+}

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/json" // whole numbers stay whole
+
+	"github.com/governor-dev/governor/kube/revision"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// undo are the flags of the command.
+type undo struct {
+	*session
+	output
+
+	to                int64
+	list, dryRun, yes bool
+}
+
+func rollbackCommand(s *session) *cobra.Command {
+	u := &undo{session: s}
+	cmd := &cobra.Command{
+		Use:   "rollback TYPE/NAME [--to-revision N]",
+		Short: "Return to a spec that was declared before",
+		Long: fmt.Sprintf(`Return to a spec that was declared before: by default the last one with which everything
+once was as declared. It shows the plan, and then puts the spec back with your own rights,
+as if you had edited the object: what it takes is held by the same gates and policies, and
+recorded. The last %d specs are kept.
+
+A way back that cannot be undone, or that does not lead to the end, needs --yes.`, revision.Limit),
+		Example: `  # what there is to return to
+  kubectl governor rollback etcd/my-cluster --list
+
+  # what it would take
+  kubectl governor rollback etcd/my-cluster --dry-run
+
+  kubectl governor rollback etcd/my-cluster
+  kubectl governor rollback etcd/my-cluster --to-revision 3`,
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), args) },
+	}
+	f := cmd.Flags()
+	f.Int64Var(&u.to, "to-revision", 0, "the revision to return to, as --list has it")
+	f.BoolVar(&u.list, "list", false, "list the revisions and change nothing")
+	f.BoolVar(&u.dryRun, "dry-run", false, "show the plan and change nothing")
+	f.BoolVarP(&u.yes, "yes", "y", false, "also if it cannot be undone or does not lead to the end")
+	u.add(cmd)
+	cmd.MarkFlagsMutuallyExclusive("list", "dry-run")
+	cmd.MarkFlagsMutuallyExclusive("list", "to-revision")
+	return cmd
+}
+
+func (u *undo) run(ctx context.Context, args []string) error {
+	t, err := u.subject(args)
+	if err != nil {
+		return err
+	}
+	all, err := t.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	if u.list {
+		return u.write(u.session, all, func() { u.enumerate(t, all) })
+	}
+	to, err := u.choose(t, all)
+	if err != nil {
+		return err
+	}
+	back, err := t.respecified(to)
+	if err != nil {
+		return err
+	}
+	if err := u.show(ctx, t, back, to); err != nil || u.dryRun {
+		return err
+	}
+	if _, err := t.client.Update(ctx, back, metav1.UpdateOptions{FieldManager: dryRun.FieldManager, FieldValidation: dryRun.FieldValidation}); err != nil {
+		return fmt.Errorf("nothing was changed: %w", err)
+	}
+	_, _ = fmt.Fprintf(u.ErrOut, "%s has the spec of revision %d again\n", t, to.Number)
+	return nil
+}
+
+// show writes the plan, and returns an error if it is not to be followed.
+func (u *undo) show(ctx context.Context, t *target, back *unstructured.Unstructured, to revision.Revision) error {
+	question := &unstructured.Unstructured{Object: asking(back.DeepCopy().Object, preview.Update)}
+	p := &plan{session: u.session, output: u.output}
+	answer, err := t.client.Update(ctx, question, metav1.UpdateOptions{
+		DryRun: dryRun.DryRun, FieldManager: dryRun.FieldManager, FieldValidation: dryRun.FieldValidation,
+	})
+	if err != nil {
+		return fmt.Errorf("revision %d cannot be declared again: %w", to.Number, p.explain(t, err))
+	}
+	report, ok := preview.Decode(answer.GetAnnotations()[lifecycle.AnnotationPreview])
+	if !ok && u.dryRun {
+		return p.silence(t)
+	}
+	if !ok && !u.yes {
+		return fmt.Errorf("%w; --yes goes back without a plan", p.silence(t))
+	}
+	if !ok {
+		return nil
+	}
+	if err := u.write(u.session, report, func() { p.tell(t, report) }); err != nil || u.dryRun || u.yes {
+		return err
+	}
+	return objection(report)
+}
+
+// objection is why a plan is not followed without a word more; nil if it is.
+func objection(r preview.Report) error {
+	irreversible := slices.ContainsFunc(r.Actions(), func(s preview.Step) bool { return s.Class == lifecycle.Irreversible })
+	switch {
+	case irreversible:
+		return errors.New("nothing was changed: a step of it cannot be undone; --yes takes it all the same")
+	case r.Outcome == lifecycle.Blocked:
+		return fmt.Errorf("nothing was changed: it does not lead to the end (%s); --yes declares it all the same", r.Reason)
+	}
+	return nil
+}
+
+// revisions are those of the object, the oldest first.
+func (t *target) revisions(ctx context.Context) ([]revision.Revision, error) {
+	selector := labels.SelectorFromSet(revision.Selector(t.GetKind(), t.GetName())).String()
+	list, err := t.all.Resource(appsv1.SchemeGroupVersion.WithResource("controllerrevisions")).Namespace(t.GetNamespace()).
+		List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, fmt.Errorf("the revisions are ControllerRevisions, which cannot be read: %w", err)
+	}
+	all := []revision.Revision{}
+	for i := range list.Items {
+		var c appsv1.ControllerRevision
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, &c); err != nil {
+			return nil, err
+		}
+		if r, err := revision.Of(&c); err == nil && metav1.IsControlledBy(&c, t) {
+			all = append(all, r)
+		}
+	}
+	revision.Sort(all)
+	return all, nil
+}
+
+// present is the digest of the revision that the object has now; empty if it has none.
+func (t *target) present(all []revision.Revision) string {
+	spec, _, _ := unstructured.NestedMap(t.Object, "spec")
+	for _, r := range slices.Backward(all) {
+		if r.Generation == t.GetGeneration() || declares(r, spec) {
+			return r.Digest
+		}
+	}
+	return ""
+}
+
+// declares compares by what is set: the same spec may be written with or without what is
+// empty.
+func declares(r revision.Revision, spec map[string]any) bool {
+	var is map[string]any
+	return json.Unmarshal(r.Spec, &is) == nil && equality.Semantic.DeepEqual(sparse(numbers(spec)), sparse(is))
+}
+
+// numbers are as encoding/json reads them.
+func numbers(spec map[string]any) (same map[string]any) {
+	raw, err := json.Marshal(spec)
+	if err != nil || json.Unmarshal(raw, &same) != nil {
+		return spec
+	}
+	return same
+}
+
+// sparse leaves out what is empty.
+func sparse(value any) any {
+	m, ok := value.(map[string]any)
+	if !ok {
+		return value
+	}
+	kept := map[string]any{}
+	for k, v := range m {
+		if v = sparse(v); v != nil {
+			kept[k] = v
+		}
+	}
+	if len(kept) == 0 {
+		return nil
+	}
+	return kept
+}
+
+// choose finds the revision to return to.
+func (u *undo) choose(t *target, all []revision.Revision) (revision.Revision, error) {
+	present := t.present(all)
+	if u.to == 0 {
+		to, ok := revision.LastSettled(all, present)
+		if !ok {
+			return to, fmt.Errorf("%s has no earlier spec with which everything was as declared; see --list", t)
+		}
+		return to, nil
+	}
+	to, ok := revision.Numbered(all, u.to)
+	switch {
+	case !ok:
+		return to, fmt.Errorf("--to-revision %d is not kept: there are %s", u.to, ranged(all))
+	case to.Digest == present:
+		return to, fmt.Errorf("%s has the spec of revision %d already", t, u.to)
+	}
+	return to, nil
+}
+
+func ranged(all []revision.Revision) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%d to %d", all[0].Number, all[len(all)-1].Number)
+}
+
+// respecified is the object with the spec of the revision, written over the version that
+// was read.
+func (t *target) respecified(to revision.Revision) (*unstructured.Unstructured, error) {
+	if to.APIVersion != t.GetAPIVersion() {
+		return nil, fmt.Errorf("revision %d is written in %s, and %s is read in %s: name the type as %s.%s", to.Number, to.APIVersion, t,
+			t.GetAPIVersion(), t.mapping.Resource.Resource, versioned(to.APIVersion))
+	}
+	var spec map[string]any
+	if err := json.Unmarshal(to.Spec, &spec); err != nil {
+		return nil, fmt.Errorf("revision %d cannot be read: %w", to.Number, err)
+	}
+	back := t.DeepCopy()
+	back.SetManagedFields(nil)
+	back.Object["spec"] = spec
+	return back, nil
+}
+
+// versioned is VERSION.GROUP, as kubectl takes it after a type.
+func versioned(apiVersion string) string {
+	group, version, _ := strings.Cut(apiVersion, "/")
+	return version + "." + group
+}
+
+func (u *undo) enumerate(t *target, all []revision.Revision) {
+	if len(all) == 0 {
+		u.say("%s in %s has no revisions", t, t.GetNamespace())
+		return
+	}
+	present := t.present(all)
+	u.say("%-10s%-10s%-10s%-9s%s", "REVISION", "AGE", "SETTLED", "PRESENT", "BY")
+	for i, r := range all {
+		is := r.Digest == present && !slices.ContainsFunc(all[i+1:], func(later revision.Revision) bool { return later.Digest == present })
+		u.say("%-10d%-10s%-10t%-9t%s", r.Number, brief(u.now().Sub(r.At).Round(time.Second)), r.Settled, is, r.By)
+	}
+}

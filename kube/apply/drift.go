@@ -1,0 +1,270 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Drift is what somebody else made of an object that is provided.
+type Drift struct {
+	Kind string
+	Name string
+	// Fields are those that were changed or taken away; none if the object is missing.
+	Fields []string
+	// By are the field managers that have them now; none if the API server records
+	// nobody, as of what was taken away.
+	By []string
+}
+
+// String is the drift as a part of a sentence.
+func (d Drift) String() string {
+	if len(d.Fields) == 0 {
+		return fmt.Sprintf("%s %s is missing", d.Kind, d.Name)
+	}
+	s := fmt.Sprintf("%s %s (%s)", d.Kind, d.Name, summary(d.Fields))
+	if len(d.By) > 0 {
+		s += " by " + strings.Join(d.By, ", ")
+	}
+	return s
+}
+
+// Drifts returns what others changed of the wanted objects. It writes nothing and asks
+// nobody: what the cache does not show is missing, if it was there before or provided
+// says that it should be.
+func (a *Applier) Drifts(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided bool) ([]Drift, error) {
+	current, err := a.current(ctx, owner)
+	if err != nil {
+		return nil, err
+	}
+	var all []Drift
+	var errs []error
+	for _, obj := range wanted {
+		d, err := a.drift(owner, obj, current, provided)
+		if err != nil {
+			errs = append(errs, err)
+		} else if d != nil {
+			all = append(all, *d)
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current map[identity]client.Object, provided bool) (*Drift, error) {
+	kind, sum, err := a.fingerprint(wanted)
+	if err != nil {
+		return nil, err
+	}
+	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
+	existing := current[id]
+	if existing == nil {
+		if _, known := a.known.of(key, id); !known && !provided {
+			return nil, nil
+		}
+		return &Drift{Kind: kind, Name: id.name}, nil
+	}
+	if a.known.same(key, id, existing, sum) {
+		return nil, nil
+	}
+	d, err := a.declare(owner, wanted)
+	if err != nil {
+		return nil, err
+	}
+	d.sum = sum
+	theirs, err := a.theirs(key, d, existing)
+	if err != nil || theirs.Empty() {
+		return nil, err
+	}
+	return driftOf(d, existing, theirs), nil
+}
+
+// Spare is Apply, but leaves what others changed as it is, and returns that too. What
+// the owner declares anew is applied all the same.
+func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Change, []Drift, error) {
+	current, err := a.current(ctx, owner)
+	if err != nil {
+		return nil, nil, err
+	}
+	var changes []Change
+	var drifts []Drift
+	var errs []error
+	for _, obj := range wanted {
+		change, drift, err := a.spare(ctx, owner, obj, current)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if change != nil {
+			changes = append(changes, *change)
+		}
+		if drift != nil {
+			drifts = append(drifts, *drift)
+		}
+	}
+	pruned, err := a.prune(ctx, owner, current)
+	return append(changes, pruned...), drifts, errors.Join(append(errs, err)...)
+}
+
+func (a *Applier) spare(
+	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
+) (*Change, *Drift, error) {
+	kind, sum, err := a.fingerprint(wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
+	existing := current[id]
+	if n, known := a.known.of(key, id); existing == nil && known && n.sum == sum {
+		return nil, &Drift{Kind: kind, Name: id.name}, nil
+	}
+	if existing == nil || existing.GetDeletionTimestamp() != nil || a.known.same(key, id, existing, sum) {
+		change, err := a.ensure(ctx, owner, wanted, current)
+		return change, nil, err
+	}
+	delete(current, id)
+	d, err := a.declare(owner, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	d.sum = sum
+	theirs, err := a.theirs(key, d, existing)
+	if err != nil {
+		return nil, nil, err
+	}
+	if theirs.Empty() {
+		change, err := a.compare(ctx, owner, d, existing)
+		return change, nil, err
+	}
+	change, err := a.around(ctx, owner, d, existing, theirs)
+	return change, driftOf(d, existing, theirs), err
+}
+
+// around applies all but the fields that are theirs.
+func (a *Applier) around(ctx context.Context, owner client.Object, d declared, existing client.Object, theirs *fieldpath.Set) (*Change, error) {
+	all, err := a.changed(d, existing)
+	if err != nil {
+		return nil, err
+	}
+	key, id := client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}
+	ours := all.Leaves().Difference(theirs)
+	var change *Change
+	if !ours.Empty() {
+		rest, err := a.without(d, theirs)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := a.write(ctx, owner, rest, client.ForceOwnership); err != nil {
+			return nil, err
+		}
+		change = &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(ours)}
+	}
+	a.known.differ(key, id, existing.GetUID(), d)
+	return change, nil
+}
+
+// without is the declaration less the fields.
+func (a *Applier) without(d declared, fields *fieldpath.Set) (declared, error) {
+	whole, err := a.types.ObjectToTyped(d.content)
+	if err != nil {
+		return d, err
+	}
+	rest, ok := whole.RemoveItems(fields).AsValue().Unstructured().(map[string]any)
+	if !ok {
+		return d, fmt.Errorf("%s %q cannot be applied in part", d.kind, d.name())
+	}
+	d.content = &unstructured.Unstructured{Object: rest}
+	return d, nil
+}
+
+// theirs are the fields that somebody else changed. If we declare what we declared when
+// all was well, that is every difference; otherwise, after a restart or for another
+// declaration, those that have another owner now, save what is declared anew.
+func (a *Applier) theirs(key types.NamespacedName, d declared, existing client.Object) (*fieldpath.Set, error) {
+	all, err := a.changed(d, existing)
+	if err != nil || all.Empty() {
+		return all, err
+	}
+	n, known := a.known.of(key, identity{d.kind, d.name()})
+	if known && n.sum == d.sum && n.id == existing.GetUID() {
+		return all.Leaves(), nil
+	}
+	others, err := ownedByOthers(existing)
+	if err != nil {
+		return nil, err
+	}
+	theirs := others.Intersection(all.Leaves())
+	if n.content == nil || theirs.Empty() {
+		return theirs, nil
+	}
+	anew, err := a.anew(n.content, d.content)
+	if err != nil {
+		return nil, err
+	}
+	return theirs.Difference(anew), nil
+}
+
+// anew are the fields that the one declares otherwise than the other.
+func (a *Applier) anew(before, now *unstructured.Unstructured) (*fieldpath.Set, error) {
+	was, err := a.types.ObjectToTyped(before)
+	if err != nil {
+		return nil, err
+	}
+	is, err := a.types.ObjectToTyped(now)
+	if err != nil {
+		return nil, err
+	}
+	c, err := was.Compare(is)
+	if err != nil {
+		return nil, err
+	}
+	return c.Added.Union(c.Modified).Union(c.Removed), nil
+}
+
+func applied(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+}
+
+func ownedByOthers(obj client.Object) (*fieldpath.Set, error) {
+	owned := &fieldpath.Set{}
+	for _, entry := range obj.GetManagedFields() {
+		if applied(entry) || entry.FieldsV1 == nil {
+			continue
+		}
+		some, err := fieldsOf(entry)
+		if err != nil {
+			return nil, fmt.Errorf("cannot read the managed fields of %q: %w", obj.GetName(), err)
+		}
+		owned = owned.Union(some)
+	}
+	return owned.Leaves(), nil
+}
+
+func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
+	some := &fieldpath.Set{}
+	return some, some.FromJSON(entry.FieldsV1.GetRawReader())
+}
+
+// driftOf names the fields and who has them.
+func driftOf(d declared, existing client.Object, theirs *fieldpath.Set) *Drift {
+	drift := &Drift{Kind: d.kind, Name: d.name(), Fields: paths(theirs)}
+	for _, entry := range existing.GetManagedFields() {
+		if applied(entry) || entry.FieldsV1 == nil {
+			continue
+		}
+		if some, err := fieldsOf(entry); err == nil && !some.Leaves().Intersection(theirs).Empty() {
+			drift.By = append(drift.By, entry.Manager)
+		}
+	}
+	slices.Sort(drift.By)
+	drift.By = slices.Compact(drift.By)
+	return drift
+}

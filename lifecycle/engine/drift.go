@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// look is what a paused object gets of a turn: how it is, and what others changed.
+func (e *engine[T, W]) look(ctx context.Context, r *report[T, W]) {
+	sight := e.app.Planner.Next(r.obj, r.seen, e.now())
+	r.sight = &sight
+	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
+	if err == nil {
+		r.drifts, err = e.applier.Drifts(ctx, r.obj, uncertified(wanted), e.isProvided(r))
+	}
+	if err != nil {
+		logf.FromContext(ctx).V(1).Info("cannot see all drift of a paused object", "cause", err.Error())
+	}
+}
+
+// isProvided reports whether the present spec has been provided.
+func (e *engine[T, W]) isProvided(r *report[T, W]) bool {
+	observedGeneration, _ := r.obj.Told()
+	return *observedGeneration == r.obj.GetGeneration()
+}
+
+// uncertified are the wanted objects less the certificates: only issuing them tells what
+// they should be.
+func uncertified(wanted []lifecycle.Object) []lifecycle.Object {
+	return slices.DeleteFunc(slices.Clone(wanted), func(obj lifecycle.Object) bool {
+		_, asks, _ := lifecycle.RecipeOf(obj)
+		return asks
+	})
+}
+
+// driftFact is the condition while something is left as others made it.
+func driftFact(drifts []apply.Drift) []lifecycle.Condition {
+	if len(drifts) == 0 {
+		return nil
+	}
+	return []lifecycle.Condition{{
+		Type: lifecycle.Drifted, Status: metav1.ConditionTrue, Reason: changedByOthers, Message: enumerated(drifts),
+	}}
+}
+
+const changedByOthers = "ChangedByOthers"
+
+// enumerated names the first few, and how many more there are.
+func enumerated(drifts []apply.Drift) string {
+	const enough = 6
+	var all []string
+	for _, d := range drifts[:min(len(drifts), enough)] {
+		all = append(all, d.String())
+	}
+	said := "Others changed what the operator provides, and it is left as it is: " + strings.Join(all, "; ")
+	if more := len(drifts) - enough; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	return said + "."
+}
+
+// newDrift reports whether the status does not say yet what has drifted.
+func (r *report[T, W]) newDrift() bool {
+	if len(r.drifts) == 0 {
+		return false
+	}
+	_, conditions := r.before.Told()
+	c := apimeta.FindStatusCondition(*conditions, lifecycle.Drifted)
+	return c == nil || c.Message != enumerated(r.drifts)
+}
+
+// seenFacts are Ready, Reconciling and Stalled of a paused object: what is seen, and that
+// nothing is done about it.
+func seenFacts(sight lifecycle.Decision) []lifecycle.Condition {
+	if sight.Outcome != lifecycle.Done {
+		sight.Message += " Nothing is done about it: it is paused."
+	}
+	facts := lifecycle.Summary(sight)
+	for i, f := range facts {
+		if f.Type == lifecycle.Reconciling {
+			facts[i].Status, facts[i].Reason, facts[i].Message = metav1.ConditionFalse, lifecycle.Paused, "It is paused."
+		}
+	}
+	return facts
+}

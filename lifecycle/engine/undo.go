@@ -1,0 +1,247 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	wholejson "k8s.io/apimachinery/pkg/util/json" // whole numbers stay whole
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/kube/revision"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+const (
+	// Undoer is the field manager of a spec that the operator has put back.
+	Undoer = "governor-rollback"
+	// rollback is the name of that step.
+	rollback = "Rollback"
+	// annotationRolledBack is written with the spec that is put back, in one write, so
+	// that no crash can part them.
+	annotationRolledBack = "governor.dev/rolled-back"
+)
+
+// retreat is the note about a spec that was put back. It is about the object only as
+// long as that has this spec.
+type retreat struct {
+	// Failed and To are the revisions, FailedSpec and Spec their digests.
+	Failed     int64  `json:"failed"`
+	FailedSpec string `json:"failedSpec"`
+	To         int64  `json:"to"`
+	Spec       string `json:"spec"`
+	// Reason is how the failure showed.
+	Reason string `json:"reason"`
+}
+
+func retreatOf(obj lifecycle.Object) (n retreat, ok bool) {
+	raw := obj.GetAnnotations()[annotationRolledBack]
+	return n, raw != "" && json.Unmarshal([]byte(raw), &n) == nil
+}
+
+// accepted reports whether the turn shows that the spec is one to be kept: something was
+// done for it, or refused to be done, or it has failed, or everything is as it declares.
+func (r *report[T, W]) accepted() bool {
+	if !r.decided || r.paused || leaving(r.obj) {
+		return false
+	}
+	return r.taken != nil || len(r.refusals) > 0 || r.decision.Failed || r.decision.Outcome == lifecycle.Done
+}
+
+// remember keeps the accepted spec as a revision, once, and that it has settled, once.
+func (e *engine[T, W]) remember(ctx context.Context, r *report[T, W]) error {
+	if !r.accepted() {
+		return nil
+	}
+	_, err := e.revisions.Keep(ctx, r.obj, r.author, r.decision.Outcome == lifecycle.Done)
+	return err
+}
+
+// undo puts the last spec that worked back where a policy says so of one that failed. It
+// does so once, and never of a spec that was put back itself: what then fails halts.
+func (e *engine[T, W]) undo(ctx context.Context, r *report[T, W]) {
+	if !r.decision.Failed || leaving(r.obj) {
+		return
+	}
+	by := e.rollsBack(r.obj)
+	if len(by) == 0 {
+		return
+	}
+	w, err := e.wayBack(ctx, r)
+	if err == nil && w.objection == "" {
+		err = e.goBack(ctx, r, w, strings.Join(by, ", "))
+	}
+	switch {
+	case err != nil:
+		r.cause, r.decision = err, explain(err)
+	case w.objection != "":
+		r.decision.Message += fmt.Sprintf(" It halts, although the policy %s wants the last spec that worked: %s", strings.Join(by, ", "), w.objection)
+	}
+}
+
+// way is how to return to a revision, or why not.
+type way[T lifecycle.Custom] struct {
+	note      retreat
+	to        revision.Revision
+	want      T
+	objection string
+}
+
+func barred[T lifecycle.Custom](format string, args ...any) (way[T], error) {
+	return way[T]{objection: fmt.Sprintf(format, args...)}, nil
+}
+
+// wayBack looks for the last spec that worked and previews the return to it.
+func (e *engine[T, W]) wayBack(ctx context.Context, r *report[T, W]) (w way[T], err error) {
+	_, digest, err := revision.SpecOf(r.obj)
+	if err != nil {
+		return w, err
+	}
+	switch n, ok := retreatOf(r.obj); {
+	case ok && n.Spec == digest:
+		return barred[T]("this is that spec, put back because revision %d had failed, and now it fails too.", n.Failed)
+	case ok && n.FailedSpec == digest:
+		return barred[T]("this spec was rolled back once and was declared again.")
+	}
+	failed, err := e.revisions.Keep(ctx, r.obj, r.author, false)
+	if err != nil {
+		return w, err
+	}
+	to, ok, err := e.refuge(ctx, r, digest)
+	if err != nil || !ok {
+		w.objection = "none is known that worked."
+		return w, err
+	}
+	w.to = to
+	w.note = retreat{Failed: failed, FailedSpec: digest, To: to.Number, Spec: to.Digest, Reason: r.decision.Reason}
+	if w.want, err = e.respecified(r.obj, to); err == nil {
+		w.objection = e.objectionTo(r, w)
+	}
+	return w, err
+}
+
+// refuge is the revision to return to. It is read once for each failed generation.
+func (e *engine[T, W]) refuge(ctx context.Context, r *report[T, W], digest string) (revision.Revision, bool, error) {
+	if known, ok := e.refuges.of(r.key, r.obj.GetGeneration()); ok {
+		return known, known.Number > 0, nil
+	}
+	all, err := e.revisions.List(ctx, r.obj)
+	if err != nil {
+		return revision.Revision{}, false, err
+	}
+	to, ok := revision.LastSettled(all, digest)
+	e.refuges.learn(r.key, r.obj.GetGeneration(), to)
+	return to, ok, nil
+}
+
+// respecified is the object with the spec of the revision.
+func (e *engine[T, W]) respecified(obj T, to revision.Revision) (T, error) {
+	want := e.app.blank()
+	all, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return want, err
+	}
+	var spec map[string]any
+	if err := wholejson.Unmarshal(to.Spec, &spec); err != nil {
+		return want, fmt.Errorf("revision %d cannot be read: %w", to.Number, err)
+	}
+	all["spec"] = spec
+	return want, runtime.DefaultUnstructuredConverter.FromUnstructured(all, want)
+}
+
+// objectionTo is what the preview of the return has against it; empty if nothing.
+func (e *engine[T, W]) objectionTo(r *report[T, W], w way[T]) string {
+	if version := e.gvk.GroupVersion().String(); w.to.APIVersion != version {
+		return fmt.Sprintf("revision %d is written in %s, and this operator works in %s.", w.to.Number, w.to.APIVersion, version)
+	}
+	if _, err := e.app.Planner.Resources(w.want, r.seen); err != nil {
+		return fmt.Sprintf("revision %d cannot be rendered: %v.", w.to.Number, err)
+	}
+	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	plan, _, _ := subject.Unroll(w.want, r.seen, e.now())
+	for _, s := range plan.Actions() {
+		if s.Class == lifecycle.Irreversible {
+			return fmt.Sprintf("the way back to revision %d has the step %s, which cannot be undone.", w.to.Number, s)
+		}
+	}
+	if !plan.Settles() {
+		return fmt.Sprintf("the way back to revision %d does not lead to the end: %s", w.to.Number, plan.Message)
+	}
+	return ""
+}
+
+// goBack puts the spec back, with the note, unless somebody changes the object at the
+// same time.
+func (e *engine[T, W]) goBack(ctx context.Context, r *report[T, W], w way[T], by string) error {
+	patch, err := w.patch(r.before)
+	if err != nil {
+		return err
+	}
+	step := lifecycle.Step{
+		Name: rollback, Target: r.key.Name, Class: lifecycle.Routine, Intent: lifecycle.Repair, Cause: lifecycle.Policy,
+		Reason: lifecycle.RolledBack, Args: map[string]string{"from": fmt.Sprint(w.note.Failed), "to": fmt.Sprint(w.note.To)},
+		Message: fmt.Sprintf("Revision %d%s has failed and the policy %s puts revision %d back. It failed with %s: %s",
+			w.note.Failed, writtenBy(r.author), by, w.note.To, r.decision.Reason, r.decision.Message),
+	}
+	began := e.now()
+	if err := e.client.Patch(ctx, r.obj, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(Undoer)); err != nil {
+		return err
+	}
+	e.tracker.Wrote(r.key, r.obj)
+	r.before = r.obj.DeepCopyObject().(T)
+	r.taken = &taken{step: step, began: began, took: e.now().Sub(began), own: true}
+	r.author, r.decision, r.decided = Undoer, lifecycle.Proceed(step), false // nothing was done yet for the spec
+	return nil
+}
+
+func writtenBy(author string) string {
+	if author == "" {
+		return ""
+	}
+	return " (by " + author + ")"
+}
+
+// patch replaces the spec as a whole: what the failed one added goes.
+func (w way[T]) patch(obj client.Object) ([]byte, error) {
+	note, err := json.Marshal(w.note)
+	if err != nil {
+		return nil, err
+	}
+	annotations := maps.Clone(obj.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[annotationRolledBack] = string(note)
+	type operation struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	return json.Marshal([]operation{
+		{"replace", "/metadata/resourceVersion", obj.GetResourceVersion()},
+		{"add", "/metadata/annotations", annotations},
+		{"replace", "/spec", w.to.Spec},
+	})
+}
+
+// rolledBack is the condition while the spec is one that was put back.
+func rolledBack(obj lifecycle.Custom) []lifecycle.Condition {
+	n, ok := retreatOf(obj)
+	if !ok {
+		return nil
+	}
+	if _, digest, err := revision.SpecOf(obj); err != nil || digest != n.Spec {
+		return nil
+	}
+	return []lifecycle.Condition{{
+		Type: lifecycle.RolledBack, Status: metav1.ConditionTrue, Reason: n.Reason,
+		Message: fmt.Sprintf("Revision %d has failed (%s), and the spec is that of revision %d again. "+
+			"Declare another; the failed one, declared again, is tried once more and not rolled back.", n.Failed, n.Reason, n.To),
+	}}
+}

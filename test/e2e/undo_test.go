@@ -1,0 +1,70 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// rolledBack waits until the operator has put back the spec that worked, and all is as it
+// declares.
+func (c *cluster) rolledBack(t *testing.T, reason string) *etcdv1.EtcdCluster {
+	t.Helper()
+	eventually(t, "the spec that worked is back", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		if is := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.RolledBack); is == nil || is.Reason != reason {
+			return fmt.Errorf("%w: %+v, ready is %+v", errNotYet, is, apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Ready))
+		}
+		return nil
+	})
+	return c.settled(t)
+}
+
+// TestEtcdReturnsFromAChangeThatFails: an image that never starts takes one member; the
+// others serve all the time, and the policy brings the first one back. Then a person
+// returns by hand.
+func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
+	c := formed(t, 3, version("3.6.16"))
+	before, w := c.get(t), c.write(t)
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
+	c.Apply(t, version("3.6.99"))
+	after := c.rolledBack(t, string(lifecycle.ImageUnpullable))
+	same(t, before, after)
+	if after.Spec.Version != "3.6.16" {
+		t.Errorf("the version is %s", after.Spec.Version)
+	}
+	touched := map[string]bool{}
+	for _, e := range c.history(t).Entries {
+		if e.Step.Name == "Restart" {
+			touched[e.Step.Target] = true
+		}
+	}
+	if len(touched) != 1 {
+		t.Errorf("more than the first victim was touched: %v", touched)
+	}
+	for _, args := range [][]string{{"history"}, {"why"}, {"rollback", "--list"}} {
+		said, _ := plugin(t, c.key.Namespace, append([]string{args[0], "etcdcluster/etcd"}, args[1:]...)...)
+		t.Logf("kubectl governor %s\n%s", strings.Join(args, " "), said)
+	}
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Labels = map[string]string{"tried": "yes"} })
+	c.settled(t)
+	said, code := plugin(t, c.key.Namespace, "rollback", "etcdcluster/etcd")
+	t.Logf("kubectl governor rollback\n%s", said)
+	if code != 0 || !contains(said, "the spec of revision 3 again") {
+		t.Errorf("exit %d", code)
+	}
+	if obj := c.settled(t); len(obj.Spec.Pod.Labels) != 0 {
+		t.Errorf("what was tried is still there: %v", obj.Spec.Pod.Labels)
+	}
+	kept(t, w)
+}

@@ -1,0 +1,342 @@
+package envtest_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/kube/revision"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+// resizeBy edits the ring as a field manager.
+func resizeBy(t *testing.T, namespace, manager string, edit func(*ring.Spec)) {
+	t.Helper()
+	eventually(t, "the ring is edited", func() error {
+		r, err := get(t, &ring.Ring{}, namespace, "r")
+		if err != nil {
+			return err
+		}
+		edit(&r.Spec)
+		return api.Update(t.Context(), r, client.FieldOwner(manager))
+	})
+}
+
+func revisionsOf(t *testing.T, namespace, kind, name string) []revision.Revision {
+	t.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(revision.Selector(kind, name))))
+	var all []revision.Revision
+	for i := range list.Items {
+		r, err := revision.Of(&list.Items[i])
+		must(t, err)
+		all = append(all, r)
+	}
+	revision.Sort(all)
+	return all
+}
+
+func messageOf(conditions []metav1.Condition, kind string) string {
+	if c := apimeta.FindStatusCondition(conditions, kind); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
+	namespace, op := settledRing(t, 3)
+	resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	last, _ := bookOf(t, namespace, "r").Last()
+	asked := []history.Answer{{Gate: "KeepsQuorum"}, {Gate: "FleetBudget"}}
+	if last.By != "kubectl-edit" || !slices.Equal(last.Gates, asked) || last.Generation != 2 ||
+		!slices.Contains(last.Evidence, "3 of 3 voters are healthy.") {
+		t.Errorf("the last entry is %+v", last)
+	}
+	quiet(t, namespace, op)
+}
+
+// Each spec is a revision once; status and turns at rest write none, nor does a restart.
+func TestEverySpecIsARevision(t *testing.T) {
+	namespace, op := settledRing(t, 1)
+	for _, size := range []int{3, 2} {
+		resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = size })
+		ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	}
+	quiet(t, namespace, op)
+	all := revisionsOf(t, namespace, "Ring", "r")
+	if len(all) != 3 {
+		t.Fatalf("there are %d revisions, want 3", len(all))
+	}
+	for i, want := range []string{`{"size":1}`, `{"size":3}`, `{"size":2}`} {
+		if r := all[i]; r.Number != int64(i+1) || !r.Settled || string(r.Spec) != want || r.Generation != int64(i+1) {
+			t.Errorf("revision %d is %+v with %s", i+1, r, r.Spec)
+		}
+	}
+	if all[0].By == "kubectl-edit" || all[2].By != "kubectl-edit" {
+		t.Errorf("they are by %s and %s", all[0].By, all[2].By)
+	}
+	op.stop()
+	before := turnsOf("ring")
+	second := startOperatorIn(t, setting{lists: op.lists}, namespace)
+	eventually(t, "the new operator looks at the ring", func() error {
+		if turnsOf("ring") <= before {
+			return errors.New("no turn yet")
+		}
+		return nil
+	})
+	quiet(t, namespace, second)
+	if n := second.writes.Load(); n != 0 {
+		t.Errorf("a restart wrote %q", second.since(0))
+	}
+	for size := range 10 {
+		resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = 1 + size%2 })
+		ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	}
+	all = revisionsOf(t, namespace, "Ring", "r")
+	if len(all) != revision.Limit || all[len(all)-1].Number != 13 {
+		t.Errorf("%d revisions are kept, up to %d; want %d, up to 13", len(all), all[len(all)-1].Number, revision.Limit)
+	}
+}
+
+func rollsBack(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback }
+
+func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
+	namespace, op := settledRing(t, 3)
+	p := newPolicy(t, namespace, "undo", rollsBack)
+	spoil := func(s *ring.Spec) { s.Size, s.Mood = 5, "broken" }
+	resizeBy(t, namespace, "kubectl-edit", spoil)
+	r := ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
+	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != ring.Spec{Size: 3}) || len(r.Status.Members) != 3 {
+		t.Errorf("the spec is %+v, members %v", r.Spec, r.Status.Members)
+	}
+	last, _ := bookOf(t, namespace, "r").Last()
+	if last.Step.Name != "Rollback" || last.Step.Cause != lifecycle.Policy || last.Step.Args["from"] != "2" || last.Step.Args["to"] != "1" ||
+		!strings.Contains(last.Step.Message, p.Name) || !strings.Contains(last.Step.Message, "kubectl-edit") {
+		t.Errorf("the last entry is %+v", last)
+	}
+	quiet(t, namespace, op)
+	resizeBy(t, namespace, "kubectl-edit", spoil)
+	r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "was rolled back once and was declared again") {
+		t.Errorf("why it halts: %s", said)
+	}
+	quiet(t, namespace, op)
+	resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size, s.Mood = 2, "" })
+	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if messageOf(r.Status.Conditions, lifecycle.RolledBack) != "" {
+		t.Error("a user has declared another spec, and it is still called rolled back")
+	}
+	settled := func(r revision.Revision) bool { return r.Settled }
+	if all := revisionsOf(t, namespace, "Ring", "r"); len(all) != 5 || slices.IndexFunc(all, settled) != 0 || all[1].Settled || all[2].By != "governor-rollback" {
+		t.Errorf("the revisions are %+v", all)
+	}
+}
+
+func TestAFailedChangeHalts(t *testing.T) {
+	t.Run("WithoutAPolicy", func(t *testing.T) {
+		namespace, op := settledRing(t, 1)
+		resize(t, namespace, "r", func(s *ring.Spec) { s.Mood = "broken" })
+		r := ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+		quiet(t, namespace, op)
+		if r.Spec.Mood != "broken" {
+			t.Errorf("nobody asked for a rollback, and the spec is %+v", r.Spec)
+		}
+	})
+	t.Run("WithoutARevisionThatWorked", func(t *testing.T) {
+		installRings(t)
+		namespace := newNamespace(t)
+		newPolicy(t, namespace, "undo", rollsBack)
+		startOperator(t, namespace)
+		r := &ring.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: ring.Spec{Size: 1, Mood: "broken"}}
+		must(t, api.Create(t.Context(), r))
+		r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+		if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "none is known that worked") {
+			t.Errorf("why it halts: %s", said)
+		}
+	})
+}
+
+// A user returns by hand, with a plan first.
+func TestPluginRollsBack(t *testing.T) {
+	a := previews(t, 3)
+	for _, size := range []int{2, 1} {
+		resizeBy(t, a.namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = size })
+		ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	}
+	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "rollback", "ring/r", "--list"))
+	expect(t, a.namespace, 1, []string{"is not kept: there are 1 to 3"}, "rollback", "ring/r", "--to-revision", "9")
+	expect(t, a.namespace, 1, []string{"has the spec of revision 3 already"}, "rollback", "ring/r", "--to-revision", "3")
+	expect(t, a.namespace, 0, []string{"2 steps", "Promote"}, "rollback", "ring/r", "--dry-run")
+	if r, err := get(t, &ring.Ring{}, a.namespace, "r"); err != nil || r.Spec.Size != 1 {
+		t.Errorf("a dry run has changed something: %+v, %v", r.Spec, err)
+	}
+	t.Log(expect(t, a.namespace, 0, []string{"Promote", "has the spec of revision 2 again"}, "rollback", "ring/r"))
+	r := ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if r.Spec.Size != 2 || len(r.Status.Members) != 2 {
+		t.Errorf("the spec is %+v, members %v", r.Spec, r.Status.Members)
+	}
+	expect(t, a.namespace, 0, []string{"revision 1 again"}, "rollback", "ring/r", "--to-revision", "1")
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Mood = "broken" })
+	ringReaches(t, a.namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	expect(t, a.namespace, 0, []string{"nothing to do", "again"}, "rollback", "ring/r")
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+}
+
+// playFailure plays a Deployment whose new pods cannot have their image.
+func playFailure(t *testing.T, namespace, name, image string) {
+	t.Helper()
+	var dep *appsv1.Deployment
+	eventually(t, "the image is provided", func() error {
+		if dep = deploymentOf(t, namespace, name); dep.Spec.Template.Spec.Containers[0].Image != image {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-new", Labels: dep.Spec.Template.Labels}, Spec: dep.Spec.Template.Spec}
+	pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "new"
+	must(t, api.Create(t.Context(), pod))
+	pod.Status.Phase = corev1.PodPending
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: "memcached", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "not found"}},
+	}}
+	must(t, api.Status().Update(t.Context(), pod))
+	playDeployment(t, dep, func(s *appsv1.DeploymentStatus) { s.Replicas++; s.UpdatedReplicas = 1 })
+}
+
+func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
+	namespace := newNamespace(t)
+	startOperator(t, namespace)
+	newPolicy(t, namespace, "undo", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Memcached"}; rollsBack(s) })
+	newMemcached(t, namespace, "m", 2)
+	deploymentOf(t, namespace, "m")
+	playKubernetes(t, namespace, "m")
+	fromTemplate(t, namespace, "m-c", "old")
+	fromTemplate(t, namespace, "m-b", "old")
+	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	worked := deploymentOf(t, namespace, "m").Spec.Template.Spec.Containers[0].Image
+	m.Spec.Image = "registry.invalid/memcached:none"
+	must(t, api.Update(t.Context(), m, client.FieldOwner("kubectl-edit")))
+	playFailure(t, namespace, "m", m.Spec.Image)
+	m = reaches(t, namespace, "m", lifecycle.RolledBack, metav1.ConditionTrue, "ImagePullBackOff")
+	if m.Spec.Image != "" || m.Spec.Size != 2 {
+		t.Errorf("the spec is %+v", m.Spec)
+	}
+	eventually(t, "the Deployment has the image that worked", func() error {
+		if is := deploymentOf(t, namespace, "m").Spec.Template.Spec.Containers[0].Image; is != worked {
+			return errors.New(is)
+		}
+		return nil
+	})
+}
+
+func fromTemplate(t *testing.T, namespace, pod, template string) {
+	t.Helper()
+	p, err := get(t, &corev1.Pod{}, namespace, pod)
+	must(t, err)
+	p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = template
+	must(t, api.Update(t.Context(), p))
+}
+
+func TestDriftOfAPausedObjectIsReported(t *testing.T) {
+	namespace, op := settledRing(t, 1)
+	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
+	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	cm, err := get(t, &corev1.ConfigMap{}, namespace, "r")
+	must(t, err)
+	cm.Data["ring"] = "mine"
+	must(t, api.Update(t.Context(), cm, client.FieldOwner("kubectl-edit")))
+	must(t, api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r-odd"}}))
+	want := "Others changed what the operator provides, and it is left as it is: ConfigMap r (data.ring) by kubectl-edit; ConfigMap r-odd is missing."
+	eventually(t, "drift is told", func() error {
+		r, err := get(t, &ring.Ring{}, namespace, "r")
+		if err != nil {
+			return err
+		}
+		if said := messageOf(r.Status.Conditions, lifecycle.Drifted); said != want {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	})
+	quiet(t, namespace, op)
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	must(t, condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared"))
+	setHealth(t, namespace, "r-"+r.Status.Members[0], ring.Lost)
+	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionFalse, "MemberLost")
+	t.Log(messageOf(r.Status.Conditions, lifecycle.Ready))
+	annotateRing(t, namespace, lifecycle.AnnotationPaused, "false")
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if cm, err = get(t, &corev1.ConfigMap{}, namespace, "r"); err != nil || cm.Data["ring"] != "r" {
+		t.Errorf("resumed, the drift is %v, %v", cm.Data, err)
+	}
+}
+
+// left waits until the drift is as the condition is to say; nothing drifted if empty.
+func left(t *testing.T, namespace, want string) *cachev1.Memcached {
+	t.Helper()
+	var m *cachev1.Memcached
+	eventually(t, "drift is told: "+want, func() (err error) {
+		if m, err = get(t, &cachev1.Memcached{}, namespace, "m"); err != nil {
+			return err
+		}
+		if said := messageOf(m.Status.Conditions, lifecycle.Drifted); m.Status.ObservedGeneration != m.Generation || !strings.HasSuffix(said, want) || want == "" && said != "" {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	})
+	return m
+}
+
+func TestDriftIsLeftWhereAPolicySaysSo(t *testing.T) {
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace)
+	p := newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) {
+		s.Selector.Kinds, s.Drift = []string{"Memcached"}, v1alpha1.DriftReport
+	})
+	newMemcached(t, namespace, "m", 1)
+	dep := deploymentOf(t, namespace, "m")
+	quiet(t, namespace, op)
+	dep = deploymentOf(t, namespace, "m")
+	dep.Spec.Replicas = new(int32(7))
+	must(t, api.Update(t.Context(), dep, client.FieldOwner("kubectl-scale")))
+	m := left(t, namespace, "Deployment m (spec.replicas) by kubectl-scale.")
+	quiet(t, namespace, op)
+	m.Spec.Version = "1.6.38"
+	must(t, api.Update(t.Context(), m))
+	eventually(t, "what the user declares is provided, around the drift", func() error {
+		dep = deploymentOf(t, namespace, "m")
+		if image := dep.Spec.Template.Spec.Containers[0].Image; !strings.HasSuffix(image, ":1.6.38") || *dep.Spec.Replicas != 7 {
+			return fmt.Errorf("%s, %d replicas", image, *dep.Spec.Replicas)
+		}
+		return nil
+	})
+	m = left(t, namespace, "Deployment m (spec.replicas) by kubectl-scale.")
+	must(t, api.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}}))
+	m = left(t, namespace, "Service m is missing; Deployment m (spec.replicas) by kubectl-scale.")
+	quiet(t, namespace, op)
+	m.Spec.Size = 2
+	must(t, api.Update(t.Context(), m))
+	left(t, namespace, "Service m is missing.")
+	if dep = deploymentOf(t, namespace, "m"); *dep.Spec.Replicas != 2 {
+		t.Errorf("the user declares 2 servers, and there are %d", *dep.Spec.Replicas)
+	}
+	must(t, api.Delete(t.Context(), p))
+	left(t, namespace, "")
+	_, err := get(t, &corev1.Service{}, namespace, "m")
+	must(t, err)
+}
