@@ -6,9 +6,11 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
 func revokeCommand(s *session) *cobra.Command {
@@ -46,8 +48,8 @@ func (s *session) revoke(ctx context.Context, t *target) error {
 			faults = append(faults, err)
 			continue
 		}
-		s.say("approval/%s revoked: %s of %s, generation %d, which %s gave until %s", a.Name, plural(len(a.Spec.Steps), "step"), t,
-			a.Spec.Object.Generation, a.Spec.By, moment(a.Spec.Expires.Time))
+		s.say("approval/%s revoked: %s of %s, generation %d, which %s gave until %s%s", a.Name, plural(len(a.Spec.Steps), "step"), t,
+			a.Spec.Object.Generation, a.Spec.By, moment(a.Spec.Expires.Time), worthless(a))
 	}
 	return errors.Join(faults...)
 }
@@ -61,4 +63,13 @@ func (t *target) approvals(ctx context.Context) ([]v1alpha1.Approval, error) {
 		of := a.Spec.Object
 		return of.Group != gvk.Group || of.Kind != gvk.Kind || of.Name != t.GetName()
 	}), faults[0]
+}
+
+// worthless says why an approval let nothing pass any more, if it did not.
+func worthless(a v1alpha1.Approval) string {
+	valid := apimeta.FindStatusCondition(a.Status.Conditions, policy.Valid)
+	if valid == nil || valid.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return "; it was not valid any more (" + valid.Reason + ")"
 }

@@ -180,7 +180,7 @@ func (s *status) verdict(st state) string {
 
 // underWay says whether something goes on, is held, or needs a person, and since when.
 func (s *status) underWay(st state) string {
-	what := ""
+	var what string
 	switch {
 	case st.Ready == lifecycle.Paused || st.Since == nil:
 		return ""

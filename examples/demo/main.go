@@ -12,6 +12,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
+
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
@@ -68,6 +71,7 @@ var scenes = []scene{
 }
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx); err != nil {

@@ -114,6 +114,18 @@ func TestEtcdDoesAsForetold(t *testing.T) {
 	}
 }
 
+// TestEtcdWithoutVolumesDoesAsForetold: a restart would lose data there, so members are replaced. Volumes that are to
+// stay are not foretold to go.
+func TestEtcdWithoutVolumesDoesAsForetold(t *testing.T) {
+	c := formed(t, 3, version("3.5"), func(s *etcdv1.EtcdClusterSpec) { s.Storage.Medium = etcdv1.Ephemeral })
+	c.doesAsForetold(t, "another release", version("3.6"))
+	c.goesAsForetold(t)
+	c = &cluster{client.ObjectKey{Namespace: c.key.Namespace, Name: "kept"}, c.driver}
+	c.Apply(t, func(s *etcdv1.EtcdClusterSpec) { s.Size, s.Storage.Retention = 1, etcdv1.Retain })
+	c.settled(t)
+	c.goesAsForetold(t)
+}
+
 // TestEtcdComesAndGoesAsForetold previews the creation and the deletion.
 func TestEtcdComesAndGoesAsForetold(t *testing.T) {
 	c := newCluster(t)

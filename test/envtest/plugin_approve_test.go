@@ -130,5 +130,5 @@ func TestPluginOpensAGate(t *testing.T) {
 	t.Log(expect(t, a.namespace, 0, []string{"Remove m000002 in"}, "history", "ring/r"))
 	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 1 })
 	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
-	expect(t, a.namespace, 0, []string{"revoked: 1 step of ring/r, generation 2"}, "revoke", "ring/r")
+	expect(t, a.namespace, 0, []string{"revoked: 1 step of ring/r, generation 2", "; it was not valid any more ("}, "revoke", "ring/r")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -314,4 +315,53 @@ func TestPodSetLeavesOthersTheirPods(t *testing.T) {
 	if pod, err := get(t, &corev1.Pod{}, s.namespace, taken.Name); err != nil || metav1.GetControllerOf(pod).Name != "other" {
 		t.Errorf("the other's pod: %v", err)
 	}
+}
+
+// A set that is being deleted takes in nothing that is to outlive it, and makes nothing.
+func TestPodSetThatLeavesAdoptsNothing(t *testing.T) {
+	s := newSets(t)
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
+	p := s.Settles(t, lifecycle.Done, "AllAvailable")
+	finalizers := func(list string) {
+		must(t, api.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+list+`}}`))))
+	}
+	finalizers(`["example.com/slow"]`)
+	t.Cleanup(func() {
+		p.ResourceVersion = ""
+		_ = api.Patch(context.Background(), p, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
+	must(t, api.Delete(t.Context(), p))
+	quiet(t, s.namespace, s.op)
+	written := s.op.writes.Load()
+	s.Put(t, "orphan", true)
+	s.Lose(t, contract.Set+"-0")
+	s.Hand(t, contract.Set+"-1")
+	quiet(t, s.namespace, s.op)
+	if more := s.op.since(written); len(more) > 0 || s.Owners(t)["orphan"] {
+		t.Errorf("it still does %q", more)
+	}
+}
+
+// What the API server refuses is told in its own words, and costs no storm of requests.
+func TestPodSetRefused(t *testing.T) {
+	s := newSets(t)
+	s.Apply(t, func(spec *appv1.PodSetSpec) {
+		spec.Replicas = 100
+		spec.Template.Spec.Containers = []corev1.Container{{Name: "Not A Name", Image: "x"}}
+	})
+	p := s.Settles(t, lifecycle.Blocked, "Refused")
+	if ready := apimeta.FindStatusCondition(p.Status.Conditions, lifecycle.Ready); !strings.Contains(ready.Message, "spec.containers[0].name") {
+		t.Errorf("the message names no field: %s", ready.Message)
+	}
+	tries := 0
+	for _, line := range s.op.since(0) {
+		if strings.HasPrefix(line, "POST") && strings.HasSuffix(line, "/pods") {
+			tries++
+		}
+	}
+	if tries > 20 {
+		t.Errorf("%d pods were tried of what is refused to all", tries)
+	}
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas, spec.Template.Spec.Containers[0].Name = 2, "pause" })
+	s.Settles(t, lifecycle.Done, "AllAvailable")
 }

@@ -16,12 +16,12 @@ import (
 // contender is a kind that keeps a number of pods.
 type contender interface {
 	kind() string
-	fresh() client.Object
+	fresh(name string) client.Object
 	// told are the pods, and those available, that the object's status tells.
 	told(obj client.Object) (pods, available int)
 }
 
-var named = metav1.ObjectMeta{Namespace: namespace, Name: "subject"}
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
 // body is the pod of both.
 var body = corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}}}
@@ -30,9 +30,9 @@ type replicaSet struct{}
 
 func (replicaSet) kind() string { return "ReplicaSet" }
 
-func (replicaSet) fresh() client.Object {
-	labels := map[string]string{"app": "subject"}
-	return &appsv1.ReplicaSet{ObjectMeta: named, Spec: appsv1.ReplicaSetSpec{
+func (replicaSet) fresh(name string) client.Object {
+	labels := map[string]string{"app": name}
+	return &appsv1.ReplicaSet{ObjectMeta: named(name), Spec: appsv1.ReplicaSetSpec{
 		Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: body},
 	}}
@@ -47,8 +47,8 @@ type podSet struct{}
 
 func (podSet) kind() string { return "PodSet" }
 
-func (podSet) fresh() client.Object {
-	return &appv1.PodSet{ObjectMeta: named, Spec: appv1.PodSetSpec{Replicas: 1, Template: appv1.PodTemplate{Spec: body}}}
+func (podSet) fresh(name string) client.Object {
+	return &appv1.PodSet{ObjectMeta: named(name), Spec: appv1.PodSetSpec{Replicas: 1, Template: appv1.PodTemplate{Spec: body}}}
 }
 
 func (podSet) told(obj client.Object) (pods, available int) {
@@ -64,6 +64,9 @@ type life struct {
 	// Gone is until all pods but one are gone, Told until the status says so.
 	Gone float64 `json:"gone"`
 	Told float64 `json:"told"`
+	// GrowWork and ShrinkWork are the processor time of all processes together.
+	GrowWork   float64 `json:"growWork"`
+	ShrinkWork float64 `json:"shrinkWork"`
 }
 
 func (s *stage) live(ctx context.Context, c contender, o options) (l life, err error) {
@@ -72,27 +75,36 @@ func (s *stage) live(ctx context.Context, c contender, o options) (l life, err e
 	if err := s.begin(ctx, c); err != nil {
 		return l, err
 	}
+	before := work()
 	if l.Made, l.Ready, err = s.scale(ctx, c, o.size); err != nil {
 		return l, err
 	}
+	between := work()
 	if l.Gone, l.Told, err = s.scale(ctx, c, 1); err != nil {
 		return l, err
 	}
+	l.GrowWork, l.ShrinkWork = between-before, work()-between
 	return l, s.clear(ctx, c)
 }
 
+// begin makes a set of one pod. Each has a name of its own: who remembers the last one
+// has no advantage and no disadvantage.
 func (s *stage) begin(ctx context.Context, c contender) error {
-	if err := s.Create(ctx, c.fresh()); err != nil {
+	s.sets++
+	if err := s.Create(ctx, s.subject(c)); err != nil {
 		return err
 	}
 	return s.until(ctx, "the first pod", s.tells(ctx, c, 1))
 }
 
+// subject is the set of the present life.
+func (s *stage) subject(c contender) client.Object { return c.fresh(fmt.Sprintf("subject-%d", s.sets)) }
+
 // scale returns after how many seconds the pods are as many, and the object says so.
 func (s *stage) scale(ctx context.Context, c contender, size int) (there, told float64, err error) {
 	began := time.Now()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size))
-	if err := s.Patch(ctx, c.fresh(), patch); err != nil {
+	if err := s.Patch(ctx, s.subject(c), patch); err != nil {
 		return 0, 0, err
 	}
 	err = s.until(ctx, fmt.Sprintf("%d pods are there", size), func() (bool, error) {
@@ -116,7 +128,7 @@ func (s *stage) count(ctx context.Context) (int, error) {
 // tells asks the API server itself; both are asked alike.
 func (s *stage) tells(ctx context.Context, c contender, size int) func() (bool, error) {
 	return func() (bool, error) {
-		obj := c.fresh()
+		obj := s.subject(c)
 		if err := s.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return false, err
 		}
@@ -127,7 +139,7 @@ func (s *stage) tells(ctx context.Context, c contender, size int) func() (bool, 
 
 // clear leaves the next one the same API server.
 func (s *stage) clear(ctx context.Context, c contender) error {
-	if err := s.Delete(ctx, c.fresh(), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
+	if err := s.Delete(ctx, s.subject(c), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		return err
 	}
 	for _, kind := range []client.Object{&corev1.Pod{}, &corev1.Event{}, &corev1.ConfigMap{}} {

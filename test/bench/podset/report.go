@@ -122,6 +122,8 @@ func (r *results) table(w io.Writer) {
 		{fmt.Sprintf("1 → %d: all told available", r.Size), func(l life) float64 { return l.Ready }},
 		{fmt.Sprintf("%d → 1: the others are gone", r.Size), func(l life) float64 { return l.Gone }},
 		{fmt.Sprintf("%d → 1: told", r.Size), func(l life) float64 { return l.Told }},
+		{fmt.Sprintf("1 → %d: all work", r.Size), func(l life) float64 { return l.GrowWork }},
+		{fmt.Sprintf("%d → 1: all work", r.Size), func(l life) float64 { return l.ShrinkWork }},
 	} {
 		theirs, ours := median(r.ReplicaSets, row.of), median(r.PodSets, row.of)
 		mark := ""

@@ -38,6 +38,7 @@ type stage struct {
 	metrics string
 	pending chan *corev1.Pod
 	news    chan struct{}
+	sets    int
 }
 
 func open(ctx context.Context, o options) (s *stage, err error) {

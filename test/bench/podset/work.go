@@ -1,0 +1,35 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+)
+
+// work is the processor time, in seconds, of this process and its living children: API
+// server, etcd, both controllers, and the play. On a machine that others use too it is
+// steadier than the time on the wall.
+func work() float64 {
+	const ticks = 100 // a second, on every Linux
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
+	total := 0
+	for _, path := range stats {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		pid, _, _ := bytes.Cut(raw, []byte(" "))
+		// The second field is the command, which may have spaces in it.
+		fields := bytes.Fields(raw[bytes.LastIndexByte(raw, ')')+1:])
+		if us := os.Getpid(); number(pid) == us || number(fields[1]) == us {
+			total += number(fields[11]) + number(fields[12])
+		}
+	}
+	return float64(total) / ticks
+}
+
+func number(field []byte) int {
+	n, _ := strconv.Atoi(string(field))
+	return n
+}
