@@ -45,6 +45,15 @@
 // before it. A step that makes nothing worse therefore always passes, and no gate
 // can block its own repair.
 //
+// All rules are asked, and the first that speaks wins: each has to make sense in
+// every world, also in those in which an earlier one speaks.
+//
+// # Tests
+//
+// Package trial follows the rules from every small world, holds Effect to a model,
+// and says what is wrong with the shortest story that proves it. Package sim lives
+// whole lives with faults.
+//
 // # Time
 //
 // Time is an argument. A wait names what it waits for and since when; if it can

@@ -7,6 +7,9 @@
 //
 //	GOVERNOR_SIM_SEED=4711 go test ./apps/ring/ -run TestLives -v
 //
+// A life that failed is shrunk first, to fewer kinds of faults and a shorter storm,
+// and the test says with which variables to live it again.
+//
 // The faults are those an operator meets: it crashes between any two effects; its
 // cache is stale; its write conflicts; it misses wake-ups; the API server refuses
 // single calls or is away; the application is slow, or breaks in the ways that the

@@ -185,8 +185,7 @@ func (w *walk[T, W]) failed(d lifecycle.Decision, err error) {
 	}
 }
 
-// comes watches the model until it is as foretold. While a wait can still end badly it is left to the rules when its
-// deadline passes.
+// comes watches the model until it is as foretold. A wait may end badly instead: then the rules say something else.
 func (w *walk[T, W]) comes(d lifecycle.Decision, before, during, after W) {
 	foretold := w.essence(after, d.Step)
 	var got W
@@ -196,7 +195,7 @@ func (w *walk[T, W]) comes(d lifecycle.Decision, before, during, after W) {
 		if alike(foretold, w.essence(got, d.Step)) {
 			return
 		}
-		if !d.Deadline.IsZero() && w.stage.Now.After(d.Deadline) {
+		if d.Outcome == lifecycle.Waiting && w.over(d, got) {
 			return
 		}
 		w.stage.Tick()
@@ -204,6 +203,12 @@ func (w *walk[T, W]) comes(d lifecycle.Decision, before, during, after W) {
 	w.story = append(w.story, d.String())
 	fault(Contradicts, "after %q the world never becomes what Effect says (-foretold +real):\n%s",
 		d.Step, diff(foretold, w.essence(got, d.Step)))
+}
+
+// over reports whether the wait has ended badly: the rules speak of trouble, or wait for something else.
+func (w *walk[T, W]) over(d lifecycle.Decision, got W) bool {
+	now := w.stage.Planner.Next(w.stage.Want, got, w.stage.Now)
+	return now.Outcome == lifecycle.Blocked || now.Repairs() || now.Outcome == lifecycle.Waiting && !now.Step.Same(d.Step)
 }
 
 // noWorse checks that no promise is broken worse than before and than foretold.

@@ -58,7 +58,7 @@ func (m *Model) Observe(time.Time) memcached.World {
 		Current: m.seenSize == size && m.seenImage == image, Template: dep.Annotations[memcached.AnnotationTemplate],
 		Total: int32(len(m.staying())), Updated: int32(len(m.updated(image))),
 	}
-	if m.quota >= 0 && len(m.pods) >= m.quota && len(m.staying()) < size {
+	if m.quota >= 0 && len(m.pods) >= m.quota && int(seen.Rollout.Updated) < size { // a surge is refused, too
 		seen.Rollout.Refused = fmt.Sprintf("exceeded quota: pods, limited: pods=%d", m.quota)
 	}
 	return seen

@@ -12,6 +12,7 @@ import (
 	"github.com/governor-dev/governor/apps/memcached/model"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/sim"
+	"github.com/governor-dev/governor/lifecycle/trial"
 )
 
 func instance() *cachev1.Memcached {
@@ -63,54 +64,46 @@ func life() sim.Life[*cachev1.Memcached, memcached.World] {
 
 func TestLives(t *testing.T) { sim.Lives(t, life(), 300) }
 
+// The names of pods, and what the Deployment's controller has still to count, nobody can foretell.
+func TestEffects(t *testing.T) {
+	l := life()
+	l.Begin = func(chance *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
+		m := instance()
+		m.Spec.Size = int32(chance.IntN(5))
+		return m, model.New()
+	}
+	trial.Effects(t, trial.Reality[*cachev1.Memcached, memcached.World]{
+		Life: l, Essence: func(seen memcached.World, _ lifecycle.Step) any {
+			ready := 0
+			for _, p := range seen.Pods {
+				if p.Ready && !p.Leaving {
+					ready++
+				}
+			}
+			return [2]any{seen.Rollout, ready}
+		},
+	}, 40)
+}
+
 // system runs the planner on the model, in logical time.
 type system struct {
-	want   *cachev1.Memcached
-	model  *model.Model
-	now    time.Time
-	chance *rand.Rand
+	*trial.Stage[*cachev1.Memcached, memcached.World]
+	model *model.Model
 }
 
 func newSystem(*testing.T) contract.System {
 	m := model.New()
 	m.Withdraw(contract.Missing)
-	return &system{want: instance(), model: m, now: time.Unix(0, 0), chance: rand.New(rand.NewPCG(1, 2))}
+	return system{trial.Enter(memcached.Planner{}, nil, instance(), sim.Model[*cachev1.Memcached, memcached.World](m)), m}
 }
 
-func (s *system) Apply(_ *testing.T, edit func(*cachev1.MemcachedSpec)) {
-	edit(&s.want.Spec)
-}
+func (s system) Apply(_ *testing.T, edit func(*cachev1.MemcachedSpec)) { edit(&s.Want.Spec) }
 
-func (s *system) LosePod(_ *testing.T, name string) { s.model.Lose(name) }
+func (s system) LosePod(_ *testing.T, name string) { s.model.Lose(name) }
 
-func (s *system) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *cachev1.Memcached {
+func (s system) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *cachev1.Memcached {
 	t.Helper()
-	var d lifecycle.Decision
-	for range 200 {
-		if d = s.turn(t); d.Outcome == outcome && d.Reason == reason {
-			return s.want
-		}
-		s.now = s.now.Add(time.Second)
-		s.model.Tick(s.now, s.chance)
-	}
-	t.Fatalf("still %s, want %s %s", d, outcome, reason)
-	return nil
-}
-
-func (s *system) turn(t *testing.T) lifecycle.Decision {
-	t.Helper()
-	p := memcached.Planner{}
-	seen := s.model.Observe(s.now)
-	resources, err := p.Resources(s.want, seen)
-	if err == nil {
-		err = s.model.Provide(s.want, resources, sim.Fair())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	seen = s.model.Observe(s.now)
-	p.Status(s.want, seen)
-	return p.Next(s.want, seen, s.now)
+	return s.Until(t, outcome, reason)
 }
 
 func TestContract(t *testing.T) { contract.Run(t, newSystem) }

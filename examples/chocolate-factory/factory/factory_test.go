@@ -92,13 +92,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-func (h *hall) candy(name, manifest string) *v1.Candy {
+func (h *hall) candy(name, manifest string) {
 	h.t.Helper()
 	c := &v1.Candy{}
 	must(h.t, yaml.UnmarshalStrict([]byte(manifest), c))
 	c.Namespace, c.Name = h.namespace, name
 	must(h.t, h.Client.Create(h.t.Context(), c))
-	return c
 }
 
 // until waits until the Ready condition of the candy says the reason, and returns it.

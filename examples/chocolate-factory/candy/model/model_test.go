@@ -111,12 +111,7 @@ func (s inMemory) Delete(t *testing.T, reason string) {
 
 func TestContract(t *testing.T) { contract.Run(t, newInMemory) }
 
-// overHTTP is the same system with the real driver and the real server, in logical time.
-type overHTTP struct {
-	inMemory
-}
-
-// wired is a model whose world goes through the driver and HTTP.
+// wired is a model whose world goes through the real driver, HTTP and the real server, in logical time.
 type wired struct {
 	*model.Model
 	driver driver.Driver
@@ -133,7 +128,7 @@ func (w wired) Observe(time.Time) candy.World {
 	return seen
 }
 
-func (w wired) Act(want *v1.Candy, seen candy.World, s lifecycle.Step, _ *sim.Effects) error {
+func (w wired) Act(_ *v1.Candy, seen candy.World, s lifecycle.Step, _ *sim.Effects) error {
 	return w.driver.Act(w.t.Context(), w.want, seen, s)
 }
 
@@ -147,7 +142,7 @@ func newOverHTTP(t *testing.T) contract.System {
 	want := &v1.Candy{}
 	want.UID = "7d1c"
 	w := wired{Model: m, driver: driver.At(func(*v1.Candy) string { return s.URL }), now: &now, t: t, want: want.DeepCopyObject().(*v1.Candy)}
-	return overHTTP{inMemory{trial.Enter(candy.Planner{}, candy.Gates(), want, sim.Model[*v1.Candy, candy.World](w)), m.Machine}}
+	return inMemory{trial.Enter(candy.Planner{}, candy.Gates(), want, sim.Model[*v1.Candy, candy.World](w)), m.Machine}
 }
 
 func TestContractOverHTTP(t *testing.T) { contract.Run(t, newOverHTTP) }

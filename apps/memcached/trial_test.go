@@ -1,0 +1,64 @@
+package memcached_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/trial"
+)
+
+// hindered are the reasons for which only a person can help.
+var hindered = map[string]bool{
+	"QuotaExceeded": true, "PodsRefused": true, "ImagePullBackOff": true, "ContainerCannotStart": true,
+	"CrashLoopBackOff": true, "RolloutStuck": true, "Unschedulable": true,
+}
+
+// Every instance of up to two pods in any state, with any count of the Deployment's, for every size.
+func TestEverySmallWorldComesToAGoodEnd(t *testing.T) {
+	long := trial.Noon.Add(-time.Hour)
+	states := []memcached.Pod{
+		{Ready: true}, {}, {Leaving: true}, {Ready: true, Leaving: true}, {Trouble: lifecycle.ImageUnpullable},
+		{Trouble: lifecycle.Unschedulable, Since: trial.Noon}, {Trouble: lifecycle.Unschedulable, Since: long}, {Trouble: lifecycle.CrashLooping},
+	}
+	subject := trial.Subject[*cachev1.Memcached, memcached.World]{
+		Planner: memcached.Planner{},
+		May: func(_ *cachev1.Memcached, _ memcached.World, d lifecycle.Decision) bool {
+			return d.Outcome == lifecycle.Blocked && hindered[d.Reason]
+		},
+		Kept: func(want *cachev1.Memcached, seen memcached.World) error {
+			if seen.Rollout.Total != want.Spec.Size || len(seen.Pods) < int(want.Spec.Size) {
+				return fmt.Errorf("%d pods are counted and %d are there", seen.Rollout.Total, len(seen.Pods))
+			}
+			return nil
+		},
+	}
+	trial.Worlds(t, subject, func(yield func(*cachev1.Memcached, memcached.World) bool) {
+		for pods := range trial.Bags(2, states...) {
+			for size := range int32(4) {
+				for updated := range int32(4) {
+					want := &cachev1.Memcached{}
+					want.Name, want.Spec.Size, want.Spec.ContainerPort = "m", size, 11211
+					for _, refused := range []string{"", "exceeded quota: pods"} {
+						r := memcached.Rollout{Current: updated%2 == 0, Updated: updated, Total: int32(len(pods)), Refused: refused}
+						if !yield(want, memcached.World{Rollout: r, Pods: named(pods)}) {
+							return
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func named(pods []memcached.Pod) []memcached.Pod {
+	all := make([]memcached.Pod, len(pods))
+	for i, p := range pods {
+		p.Name = fmt.Sprintf("m-%d", i)
+		all[i] = p
+	}
+	return all
+}
