@@ -49,6 +49,8 @@ status:
   conditions:
   - {type: Ready, status: "False", reason: HeldByGate, message: The step Restart e-1 is held., lastTransitionTime: "2026-11-20T15:30:00Z"}
   - {type: Reconciling, status: "True", reason: HeldByGate, message: The step Restart e-1 is held., lastTransitionTime: "2026-11-20T15:30:00Z"}
+  - {type: Drifted, status: "True", reason: Changed, message: Service e was changed., lastTransitionTime: "2026-11-20T15:30:00Z"}
+  - {type: RolledBack, status: "False", reason: None, message: No., lastTransitionTime: "2026-11-20T15:30:00Z"}
   members:
   - {name: e-0, role: Leader, health: Healthy, version: 3.6.1, id: ab, since: "2026-11-20T15:58:00Z"}
   - {name: e-1, role: Follower, health: Unhealthy, version: 3.6.0, id: cd, dbSize: 1Mi, trouble: ImageUnpullable}
@@ -115,6 +117,7 @@ func TestTree(t *testing.T) {
 	}
 	want := `etcdcluster/e in demo: not ready, HeldByGate. The step Restart e-1 is held.
 held; not ready since 2026-11-20 15:30:00 UTC
+drifted: Service e was changed.
 ├─ e-0  Leader  Healthy  3.6.1
 │  └─ pod e-0-0  Ready  v3.6.1  on n1  restarted 2x
 │     └─ volume e-0-data  Bound  8Gi

@@ -142,6 +142,10 @@ type state struct {
 	// Moving says that something is under way, and Stalled that somebody must act.
 	Moving  bool `json:"moving,omitempty"`
 	Stalled bool `json:"stalled,omitempty"`
+	// Drift is what somebody changed and Governor leaves so, and Back from which failed
+	// change it has returned.
+	Drift string `json:"drift,omitempty"`
+	Back  string `json:"rolledBack,omitempty"`
 	// Version runs, and Count is how many are ready of those there are, if the kind tells.
 	Version string `json:"version,omitempty"`
 	Count   string `json:"membersReady,omitempty"`
@@ -176,10 +180,19 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 	}
 	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.Reconciling)
 	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.Stalled)
+	st.Drift, st.Back = message(all, lifecycle.Drifted), message(all, lifecycle.RolledBack)
 	if isPaused(all) {
 		st.Ready = lifecycle.Paused
 	}
 	return st
+}
+
+// message is that of a condition that is true.
+func message(all []metav1.Condition, kind string) string {
+	if c := apimeta.FindStatusCondition(all, kind); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Message
+	}
+	return ""
 }
 
 // versionOf is what runs, by the conventions of status.

@@ -87,6 +87,12 @@ func (s *status) draw(of tree) []line {
 	if now := s.underWay(of.state); now != "" {
 		lines = append(lines, line{key: "since", text: now, quiet: true})
 	}
+	if of.Drift != "" {
+		lines = append(lines, line{key: "drift", text: s.paint(fair, "drifted") + ": " + of.Drift})
+	}
+	if of.Back != "" {
+		lines = append(lines, line{key: "rolled back", text: s.paint(fair, "rolled back") + ": " + of.Back})
+	}
 	if of.Last != "" {
 		lines = append(lines, line{key: "last step", text: "last step: " + of.Last})
 	}

@@ -45,15 +45,20 @@ func (s *session) why(ctx context.Context, t *target) error {
 		return err
 	}
 	s.say("%s in %s", t, t.GetNamespace())
-	s.say("%s", author(t.Unstructured))
+	s.say("%s", author(t.Unstructured, book))
 	s.story(chapter(book.Entries))
 	s.present(t)
 	s.news(ctx, t)
 	return book.Verify()
 }
 
-// author says who changed the specification last.
-func author(obj *unstructured.Unstructured) string {
+// author says who changed the specification last: as the operator saw it when it took
+// a step for it, or else as the API server has noted it, which gives no time to changes
+// by the scale subresource.
+func author(obj *unstructured.Unstructured, book history.Book) string {
+	if e, ok := book.Last(); ok && e.By != "" && e.Generation == obj.GetGeneration() {
+		return fmt.Sprintf("Its specification (generation %d) was changed last by %s.", e.Generation, e.By)
+	}
 	var last metav1.ManagedFieldsEntry
 	for _, e := range obj.GetManagedFields() {
 		spec := e.Subresource == "" && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.String(), `"f:spec"`)
@@ -130,8 +135,10 @@ func (s *session) present(t *target) {
 		state = "ready"
 	}
 	s.say("Now: it is %s since %s, %s: %s", state, moment(c.LastTransitionTime.Time), c.Reason, c.Message)
-	if p := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.Paused); p != nil {
-		s.say("It is paused since %s: %s", moment(p.LastTransitionTime.Time), p.Message)
+	for _, is := range [][2]string{{lifecycle.Paused, "paused"}, {lifecycle.RolledBack, "rolled back"}, {lifecycle.Drifted, "drifted"}} {
+		if p := apimeta.FindStatusCondition(conditions(t.Unstructured), is[0]); p != nil {
+			s.say("It is %s since %s: %s", is[1], moment(p.LastTransitionTime.Time), p.Message)
+		}
 	}
 }
 

@@ -2,6 +2,9 @@ package engine
 
 import (
 	"bytes"
+	"fmt"
+	"hash/fnv"
+	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,49 +16,87 @@ import (
 // they are as large as the object, and of them only this name is of interest.
 type authors struct {
 	mu    sync.Mutex
-	names map[types.NamespacedName]string
+	known map[types.NamespacedName]authorship
+}
+
+// authorship is who wrote a spec last, and the entries that it was read from.
+type authorship struct {
+	name    string
+	entries []uint64
 }
 
 // strip is the cache's transform of custom resources: it drops the managed fields and
 // remembers the name.
 func (a *authors) strip(obj any) (any, error) {
 	if o, ok := obj.(client.Object); ok && len(o.GetManagedFields()) > 0 {
-		a.note(client.ObjectKeyFromObject(o), author(o.GetManagedFields()))
+		a.note(client.ObjectKeyFromObject(o), o.GetManagedFields())
 		o.SetManagedFields(nil)
 	}
 	return obj, nil
 }
 
-func (a *authors) note(key types.NamespacedName, name string) {
+// note takes the entries that were not there before for those of the author: that of
+// the scale subresource has no time (kubernetes/kubernetes, CustomResourceDefinitions).
+func (a *authors) note(key types.NamespacedName, entries []metav1.ManagedFieldsEntry) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.names == nil {
-		a.names = map[types.NamespacedName]string{}
+	before, now := a.known[key], authorship{}
+	var fresh []metav1.ManagedFieldsEntry
+	for _, e := range entries {
+		if !aboutSpec(e) {
+			continue
+		}
+		sum := fingerprint(e)
+		now.entries = append(now.entries, sum)
+		if !slices.Contains(before.entries, sum) {
+			fresh = append(fresh, e)
+		}
 	}
-	a.names[key] = name
+	if now.name = author(fresh); now.name == "" {
+		now.name = before.name
+	}
+	if a.known == nil {
+		a.known = map[types.NamespacedName]authorship{}
+	}
+	a.known[key] = now
+}
+
+// fingerprint identifies the write that an entry is of. Fields that others take over
+// leave it as it was.
+func fingerprint(e metav1.ManagedFieldsEntry) uint64 {
+	h := fnv.New64a()
+	_, _ = fmt.Fprint(h, e.Manager, " ", e.Operation, " ", e.Subresource, " ", e.Time)
+	if e.Time == nil {
+		_, _ = h.Write(e.FieldsV1.GetRawBytes())
+	}
+	return h.Sum64()
 }
 
 // of returns the field manager that set the object's spec last; empty if nobody knows.
 func (a *authors) of(key types.NamespacedName) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.names[key]
+	return a.known[key].name
 }
 
 func (a *authors) forget(key types.NamespacedName) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.names, key)
+	delete(a.known, key)
 }
 
 var specKey = []byte(`"f:spec"`)
 
-// author is the manager of the youngest entry about the spec.
+func aboutSpec(e metav1.ManagedFieldsEntry) bool {
+	return e.Subresource != "status" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), specKey)
+}
+
+// author is the manager of the youngest entry about the spec; of one without a time
+// if there is none with.
 func author(entries []metav1.ManagedFieldsEntry) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range entries {
-		about := e.Subresource == "" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), specKey)
-		if about && (last.Time == nil || e.Time != nil && !e.Time.Before(last.Time)) {
+		if aboutSpec(e) && (last.Time == nil || e.Time != nil && !e.Time.Before(last.Time)) {
 			last = e
 		}
 	}

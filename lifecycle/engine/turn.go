@@ -128,6 +128,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), author: e.authors.of(key), began: e.now()}
 	if e.over(obj) {
 		e.release(key)
+		e.operator.rules.note(e.holder(key), nil) // it is counted until it is gone
 		return reconcile.Result{}, nil
 	}
 	e.live(freshness.For(ctx, key), r)

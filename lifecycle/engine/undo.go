@@ -93,8 +93,8 @@ type way[T lifecycle.Custom] struct {
 	objection string
 }
 
-func barred[T lifecycle.Custom](format string, args ...any) (way[T], error) {
-	return way[T]{objection: fmt.Sprintf(format, args...)}, nil
+func barred[T lifecycle.Custom](format string, args ...any) way[T] {
+	return way[T]{objection: fmt.Sprintf(format, args...)}
 }
 
 // wayBack looks for the last spec that worked and previews the return to it.
@@ -105,9 +105,9 @@ func (e *engine[T, W]) wayBack(ctx context.Context, r *report[T, W]) (w way[T], 
 	}
 	switch n, ok := retreatOf(r.obj); {
 	case ok && n.Spec == digest:
-		return barred[T]("this is that spec, put back because revision %d had failed, and now it fails too.", n.Failed)
+		return barred[T]("this is that spec, put back because revision %d had failed, and now it fails too.", n.Failed), nil
 	case ok && n.FailedSpec == digest:
-		return barred[T]("this spec was rolled back once and was declared again.")
+		return barred[T]("this spec was rolled back once and was declared again."), nil
 	}
 	failed, err := e.revisions.Keep(ctx, r.obj, r.author, false)
 	if err != nil {
@@ -115,8 +115,7 @@ func (e *engine[T, W]) wayBack(ctx context.Context, r *report[T, W]) (w way[T], 
 	}
 	to, ok, err := e.refuge(ctx, r, digest)
 	if err != nil || !ok {
-		w.objection = "none is known that worked."
-		return w, err
+		return barred[T]("none is known that worked."), err
 	}
 	w.to = to
 	w.note = retreat{Failed: failed, FailedSpec: digest, To: to.Number, Spec: to.Digest, Reason: r.decision.Reason}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
@@ -97,5 +98,30 @@ func TestTheAuthorOfASpec(t *testing.T) {
 	}
 	if got := author(nil); got != "" {
 		t.Errorf("nobody is %q", got)
+	}
+}
+
+// API servers give no time to what comes by the scale subresource of a custom resource.
+func TestTheAuthorIsWhoseEntryIsNew(t *testing.T) {
+	at := func(second int64) *metav1.Time { return new(metav1.Unix(second, 0)) }
+	spec := metav1.NewFieldsV1(`{"f:spec":{"f:size":{}}}`)
+	helm := metav1.ManagedFieldsEntry{Manager: "helm", Time: at(1), FieldsV1: spec}
+	scale := metav1.ManagedFieldsEntry{Manager: "kubectl", FieldsV1: spec, Subresource: "scale"}
+	told := metav1.ManagedFieldsEntry{Manager: "governor", Time: at(7), FieldsV1: metav1.NewFieldsV1(`{"f:status":{}}`), Subresource: "status"}
+	later := metav1.ManagedFieldsEntry{Manager: "helm", Time: at(9), FieldsV1: spec}
+	key := types.NamespacedName{Name: "e"}
+	var a authors
+	for i, seen := range []struct {
+		entries []metav1.ManagedFieldsEntry
+		want    string
+	}{
+		{[]metav1.ManagedFieldsEntry{helm}, "helm"},
+		{[]metav1.ManagedFieldsEntry{helm, scale}, "kubectl"},
+		{[]metav1.ManagedFieldsEntry{helm, scale, told}, "kubectl"},
+		{[]metav1.ManagedFieldsEntry{later, scale, told}, "helm"},
+	} {
+		if a.note(key, seen.entries); a.of(key) != seen.want {
+			t.Errorf("look %d: it is %q, not %q", i, a.of(key), seen.want)
+		}
 	}
 }

@@ -155,8 +155,15 @@ func TestAnApprovalOfWhatIsGone(t *testing.T) {
 		}
 		return nil
 	})
-	clock.Step(time.Minute) // or the operator doubts that it is gone
-	approvalIs(t, approve(t, b), metav1.ConditionFalse, policy.ObjectGone)
+	approve(t, b)
+	eventually(t, "the approval is of nothing", func() error {
+		clock.Step(time.Second) // as long as it stands still nobody doubts that the ring's last write is to be seen yet
+		now, err := get(t, &v1alpha1.Approval{}, namespace, b.Name)
+		if err != nil {
+			return err
+		}
+		return condition(now.Status.Conditions, policy.Valid, metav1.ConditionFalse, policy.ObjectGone)
+	})
 }
 
 // An approval cannot be changed.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -20,14 +21,18 @@ import (
 // foresees asks what an edit of the ring, or its deletion, would do.
 func foresees(t *testing.T, namespace, question string, edit func(*ring.Ring)) (preview.Report, bool) {
 	t.Helper()
-	r, err := get(t, &ring.Ring{}, namespace, "r")
-	must(t, err)
-	edit(r)
-	if r.Annotations == nil {
-		r.Annotations = map[string]string{}
-	}
-	r.Annotations[lifecycle.AnnotationPreview] = question
-	must(t, api.Update(t.Context(), r, client.DryRunAll))
+	var r *ring.Ring
+	must(t, retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
+		if r, err = get(t, &ring.Ring{}, namespace, "r"); err != nil {
+			return err
+		}
+		edit(r)
+		if r.Annotations == nil {
+			r.Annotations = map[string]string{}
+		}
+		r.Annotations[lifecycle.AnnotationPreview] = question
+		return api.Update(t.Context(), r, client.DryRunAll)
+	}))
 	return preview.Decode(r.Annotations[lifecycle.AnnotationPreview])
 }
 

@@ -21,8 +21,8 @@ import (
 	"github.com/governor-dev/governor/test/ring"
 )
 
-// resizeBy edits the ring as a field manager.
-func resizeBy(t *testing.T, namespace, manager string, edit func(*ring.Spec)) {
+// resizeByEdit edits the ring as kubectl edit does.
+func resizeByEdit(t *testing.T, namespace string, edit func(*ring.Spec)) {
 	t.Helper()
 	eventually(t, "the ring is edited", func() error {
 		r, err := get(t, &ring.Ring{}, namespace, "r")
@@ -30,7 +30,7 @@ func resizeBy(t *testing.T, namespace, manager string, edit func(*ring.Spec)) {
 			return err
 		}
 		edit(&r.Spec)
-		return api.Update(t.Context(), r, client.FieldOwner(manager))
+		return api.Update(t.Context(), r, client.FieldOwner("kubectl-edit"))
 	})
 }
 
@@ -57,7 +57,7 @@ func messageOf(conditions []metav1.Condition, kind string) string {
 
 func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
 	namespace, op := settledRing(t, 3)
-	resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = 2 })
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = 2 })
 	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	last, _ := bookOf(t, namespace, "r").Last()
 	asked := []history.Answer{{Gate: "KeepsQuorum"}, {Gate: "FleetBudget"}}
@@ -72,7 +72,7 @@ func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
 func TestEverySpecIsARevision(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	for _, size := range []int{3, 2} {
-		resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = size })
+		resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = size })
 		ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	}
 	quiet(t, namespace, op)
@@ -102,7 +102,7 @@ func TestEverySpecIsARevision(t *testing.T) {
 		t.Errorf("a restart wrote %q", second.since(0))
 	}
 	for size := range 10 {
-		resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = 1 + size%2 })
+		resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = 1 + size%2 })
 		ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	}
 	all = revisionsOf(t, namespace, "Ring", "r")
@@ -117,9 +117,9 @@ func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	p := newPolicy(t, namespace, "undo", rollsBack)
 	spoil := func(s *ring.Spec) { s.Size, s.Mood = 5, "broken" }
-	resizeBy(t, namespace, "kubectl-edit", spoil)
-	r := ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resizeByEdit(t, namespace, spoil)
+	ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
+	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	if (r.Spec != ring.Spec{Size: 3}) || len(r.Status.Members) != 3 {
 		t.Errorf("the spec is %+v, members %v", r.Spec, r.Status.Members)
 	}
@@ -129,13 +129,13 @@ func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
 		t.Errorf("the last entry is %+v", last)
 	}
 	quiet(t, namespace, op)
-	resizeBy(t, namespace, "kubectl-edit", spoil)
+	resizeByEdit(t, namespace, spoil)
 	r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
 	if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "was rolled back once and was declared again") {
 		t.Errorf("why it halts: %s", said)
 	}
 	quiet(t, namespace, op)
-	resizeBy(t, namespace, "kubectl-edit", func(s *ring.Spec) { s.Size, s.Mood = 2, "" })
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size, s.Mood = 2, "" })
 	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	if messageOf(r.Status.Conditions, lifecycle.RolledBack) != "" {
 		t.Error("a user has declared another spec, and it is still called rolled back")
@@ -174,7 +174,7 @@ func TestAFailedChangeHalts(t *testing.T) {
 func TestPluginRollsBack(t *testing.T) {
 	a := previews(t, 3)
 	for _, size := range []int{2, 1} {
-		resizeBy(t, a.namespace, "kubectl-edit", func(s *ring.Spec) { s.Size = size })
+		resizeByEdit(t, a.namespace, func(s *ring.Spec) { s.Size = size })
 		ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
 	}
 	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "rollback", "ring/r", "--list"))
@@ -219,8 +219,7 @@ func playFailure(t *testing.T, namespace, name, image string) {
 }
 
 func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
-	namespace := newNamespace(t)
-	startOperator(t, namespace)
+	namespace := previews(t, 1).namespace
 	newPolicy(t, namespace, "undo", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Memcached"}; rollsBack(s) })
 	newMemcached(t, namespace, "m", 2)
 	deploymentOf(t, namespace, "m")
@@ -242,6 +241,10 @@ func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
 		}
 		return nil
 	})
+	t.Log(expect(t, namespace, 0, []string{"Rollback m in", "cause: Policy"}, "history", "memcached/m"))
+	t.Log(expect(t, namespace, 0, []string{"Revision 2 (by kubectl-edit) has failed", "It is rolled back since"}, "why", "memcached/m"))
+	t.Log(expect(t, namespace, 0, []string{"kubectl-edit"}, "rollback", "memcached/m", "--list"))
+	t.Log(expect(t, namespace, 2, []string{"registry.invalid/memcached:none"}, "plan", "memcached/m", "--set", "spec.image=registry.invalid/memcached:none"))
 }
 
 func fromTemplate(t *testing.T, namespace, pod, template string) {
@@ -309,9 +312,9 @@ func TestDriftIsLeftWhereAPolicySaysSo(t *testing.T) {
 		s.Selector.Kinds, s.Drift = []string{"Memcached"}, v1alpha1.DriftReport
 	})
 	newMemcached(t, namespace, "m", 1)
-	dep := deploymentOf(t, namespace, "m")
+	deploymentOf(t, namespace, "m")
 	quiet(t, namespace, op)
-	dep = deploymentOf(t, namespace, "m")
+	dep := deploymentOf(t, namespace, "m")
 	dep.Spec.Replicas = new(int32(7))
 	must(t, api.Update(t.Context(), dep, client.FieldOwner("kubectl-scale")))
 	m := left(t, namespace, "Deployment m (spec.replicas) by kubectl-scale.")
@@ -325,7 +328,7 @@ func TestDriftIsLeftWhereAPolicySaysSo(t *testing.T) {
 		}
 		return nil
 	})
-	m = left(t, namespace, "Deployment m (spec.replicas) by kubectl-scale.")
+	left(t, namespace, "Deployment m (spec.replicas) by kubectl-scale.")
 	must(t, api.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}}))
 	m = left(t, namespace, "Service m is missing; Deployment m (spec.replicas) by kubectl-scale.")
 	quiet(t, namespace, op)
