@@ -126,6 +126,9 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), author: e.authors.of(key), began: e.now()}
+	if len(rolledBack(obj)) > 0 {
+		r.author = Undoer // what it only took away is recorded in nobody's name
+	}
 	if e.over(obj) {
 		e.release(key)
 		e.operator.rules.note(e.holder(key), nil) // it is counted until it is gone
