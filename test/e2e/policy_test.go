@@ -20,7 +20,7 @@ import (
 )
 
 // ruled makes a policy for the test's cluster.
-func (c *cluster) ruled(t *testing.T, edit func(*v1alpha1.OperationPolicySpec)) *v1alpha1.OperationPolicy {
+func (c *cluster) ruled(t *testing.T, edit func(*v1alpha1.OperationPolicySpec)) {
 	t.Helper()
 	p := &v1alpha1.OperationPolicy{ObjectMeta: metav1.ObjectMeta{Name: c.key.Namespace}}
 	p.Spec.Selector = v1alpha1.ObjectSelector{Kinds: []string{"EtcdCluster"}, Namespaces: []string{c.key.Namespace}}
@@ -29,7 +29,6 @@ func (c *cluster) ruled(t *testing.T, edit func(*v1alpha1.OperationPolicySpec)) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = api.Delete(context.Background(), p) })
-	return p
 }
 
 // held waits until a policy holds a step, and the status says so in these words.
