@@ -3,6 +3,7 @@
 package preview
 
 import (
+	"fmt"
 	"reflect"
 	"time"
 
@@ -112,4 +113,5 @@ func stuck(d lifecycle.Decision) lifecycle.Decision {
 	return lifecycle.Decision{Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
 }
 
-var endless = lifecycle.Block("Endless", "The plan does not come to an end. This is a bug of the operator's rules; please report it.")
+var endless = lifecycle.Block("Endless", fmt.Sprintf(
+	"The plan has more than %d steps, of which these are the first. Where so many make no sense, the rules do not come to an end: please report it.", Limit))
