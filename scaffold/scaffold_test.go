@@ -145,6 +145,22 @@ func TestInstallHasBothKinds(t *testing.T) {
 
 // The classic operator, as an author has to know it: kind, judgement and contact with the world. The rest is made once
 // and not touched again.
+// The engine keeps what was declared: without the right to it a turn fails on a cluster,
+// and on no API server that lets everybody do everything.
+func TestRolesAllowWhatTheEngineKeeps(t *testing.T) {
+	const needed = `(?s)- controllerrevisions\n  verbs:\n  - create\n  - delete\n  - list\n  - patch\n`
+	roles := map[string]string{
+		"governor": read(t, "..", "config", "rbac", "role.yaml"),
+		"factory":  read(t, "..", "examples", "chocolate-factory", "config", "rbac", "role.yaml"),
+		"scaffold": read(t, "templates", "role.yaml.tmpl"),
+	}
+	for name, role := range roles {
+		if !regexp.MustCompile(needed).MatchString(role) {
+			t.Errorf("the role of %s does not let it keep revisions", name)
+		}
+	}
+}
+
 func TestTheClassicOperatorIsShort(t *testing.T) {
 	dir, lines, code := project(t), 0, 0
 	for _, path := range []string{"api/v1alpha1/memcached.go", "memcached/planner.go", "memcached/driver/driver.go"} {

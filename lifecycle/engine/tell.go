@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -47,13 +48,12 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 	if r.decision.Outcome == lifecycle.Done || r.paused {
 		e.operator.budget.release(e.holder(r.key))
 	}
-	if err := e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := e.remember(ctx, r); err != nil {
-		return reconcile.Result{}, err
-	}
-	if err := e.writeStatus(ctx, r); err != nil {
+	err := errors.Join(
+		e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)),
+		e.remember(ctx, r),
+		e.writeStatus(ctx, r), // also when what is kept besides cannot be
+	)
+	if err != nil {
 		return reconcile.Result{}, err
 	}
 	return e.nextTurn(r), nil

@@ -49,6 +49,29 @@ func TestAConflictingStatusIsToldAgain(t *testing.T) {
 	}
 }
 
+// What the engine keeps besides may be refused, as to an operator without the right to
+// it. The status is told all the same.
+func TestTheStatusIsToldThoughNothingCanBeKept(t *testing.T) {
+	namespace := newNamespace(t)
+	var refused atomic.Int64
+	startOperatorIn(t, setting{meddle: func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		if strings.Contains(r.URL.Path, "/controllerrevisions") {
+			refused.Add(1)
+			return &http.Response{
+				StatusCode: http.StatusForbidden, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+				Body: io.NopCloser(strings.NewReader(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)),
+			}, nil
+		}
+		return next.RoundTrip(r)
+	}}, namespace)
+	newMemcached(t, namespace, "m", 1)
+	playKubernetes(t, namespace, "m")
+	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	if refused.Load() == 0 {
+		t.Error("nothing was refused")
+	}
+}
+
 func label(t *testing.T, namespace, key string) {
 	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
 	if err == nil {

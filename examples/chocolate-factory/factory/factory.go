@@ -23,6 +23,7 @@ import (
 // For the engine, its history and its words:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;create;update
+// +kubebuilder:rbac:groups=apps,resources=controllerrevisions,verbs=list;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=chocolate-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=chocolate-system
