@@ -198,7 +198,7 @@ func (p Project) registered(program string, kinds []Kind) string {
 
 func (p Project) fill(s string) string {
 	return strings.NewReplacer("{{name}}", p.Name, "{{module}}", p.Module, "{{group}}", p.Group, "{{version}}", p.Version,
-		"{{resources}}", p.resources(), "{{image}}", p.Name+":v0.1.0").Replace(s)
+		"{{resources}}", p.resources(), "{{image}}", p.Group+"/"+p.Name+":v0.1.0").Replace(s)
 }
 
 func (p Project) fillKind(s string, k Kind) string {

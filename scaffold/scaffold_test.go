@@ -127,7 +127,7 @@ func TestInstallHasBothKinds(t *testing.T) {
 	install := read(t, dir, "install.yaml")
 	for _, want := range []string{
 		"name: memcacheds.cache.example.com", "name: berries.cache.example.com", `resources: ["memcacheds", "berries"]`,
-		"- berries/status", "image: pond:v0.1.0", "- pond-webhook-certificate",
+		"- berries/status", "image: cache.example.com/pond:v0.1.0", "- pond-webhook-certificate",
 	} {
 		if !strings.Contains(install, want) {
 			t.Errorf("install.yaml has no %q", want)
