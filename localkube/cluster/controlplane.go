@@ -141,6 +141,8 @@ func (c *Cluster) controllerManager() process.Program {
 		"--service-account-private-key-file=" + c.key("sa.key"), "--root-ca-file=" + c.key("ca.crt"),
 		"--cluster-signing-cert-file=" + c.key("ca.crt"), "--cluster-signing-key-file=" + c.key("ca.key"),
 		"--profiling=false",
+		// Its controllers start when each has got its account and token, which takes 5 s at the rate of its default.
+		"--kube-api-qps=200", "--kube-api-burst=400",
 	}
 	if c.FastNodeDetection {
 		args = append(args, "--node-monitor-grace-period=14s", "--node-monitor-period=1s")

@@ -26,6 +26,7 @@ import (
 const (
 	apiServerDeadline = 60 * time.Second
 	readyDeadline     = 90 * time.Second
+	answerDeadline    = time.Second
 	askAgainEvery     = 50 * time.Millisecond
 )
 
@@ -175,7 +176,7 @@ func (c *Cluster) askDNS(ctx context.Context, client kubernetes.Interface) error
 	}
 	for _, slice := range found.Items {
 		for _, endpoint := range slice.Endpoints {
-			if err := ask(ctx, endpoint.Addresses[0]); err != nil {
+			if err := ask(ctx, net.JoinHostPort(endpoint.Addresses[0], "53")); err != nil {
 				return fmt.Errorf("DNS: %w", err)
 			}
 		}
@@ -183,11 +184,23 @@ func (c *Cluster) askDNS(ctx context.Context, client kubernetes.Interface) error
 	return nil
 }
 
-// ask asks one name server for the one name that every cluster has.
+// ask asks one name server for the one name that every cluster has, again and again until it answers: a question is one
+// packet, and one may be lost while a node's network is still being set up.
 func ask(ctx context.Context, server string) error {
 	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, proto, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, proto, net.JoinHostPort(server, "53"))
+		return (&net.Dialer{}).DialContext(ctx, proto, server)
 	}}
-	_, err := resolver.LookupHost(ctx, "kubernetes.default.svc.cluster.local.")
-	return err
+	for asked := 1; ; asked++ {
+		question, cancel := context.WithTimeout(ctx, answerDeadline)
+		_, err := resolver.LookupHost(question, "kubernetes.default.svc.cluster.local.")
+		cancel()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s has not answered %d questions: %w", server, asked, err)
+		case <-time.After(askAgainEvery):
+		}
+	}
 }
