@@ -188,7 +188,7 @@ func (o *flags) managerOptions(scheme *runtime.Scheme) manager.Options {
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              o.Lease,
 		LeaderElectionNamespace:       o.leaderSpace,
-		LeaderElectionReleaseOnCancel: true, // the process ends at once afterwards
+		LeaderElectionReleaseOnCancel: true, // Start returns an error, and the process ends, if what acts has not stopped by then
 		LeaseDuration:                 &lease,
 		RenewDeadline:                 &renew,
 		RetryPeriod:                   &retry,

@@ -12,6 +12,7 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
+	"github.com/governor-dev/governor/lifecycle/trial"
 )
 
 func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
@@ -19,20 +20,9 @@ func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
 	return p
 }
 
-// lines is a plan in short; what is awaited is in brackets.
-func lines(p preview.Plan) string {
-	var all []string
-	for _, s := range p.Steps {
-		line := s.String()
-		if s.Meanwhile != "" {
-			line += ": " + s.Meanwhile
-		}
-		if s.Awaited {
-			line = "(" + line + ")"
-		}
-		all = append(all, line)
-	}
-	return strings.Join(append(all, string(p.Outcome)+" "+p.Reason), "\n")
+// steps is a plan in short.
+func steps(want *etcdv1.EtcdCluster, seen etcd.World) string {
+	return trial.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Now: noon}.Preview(want, seen)
 }
 
 func TestPreview(t *testing.T) {
@@ -71,7 +61,7 @@ func TestPreview(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.plan, lines(plan(c.want, c.seen))); diff != "" {
+			if diff := cmp.Diff(c.plan, steps(c.want, c.seen)); diff != "" {
 				t.Errorf("%s: %s", c.reason, diff)
 			}
 		})
@@ -101,7 +91,7 @@ func TestPreviewEnds(t *testing.T) {
 			seen := world(code)
 			want := told(wanted(size), seen)
 			if p := plan(want, seen.World); p.Reason == "Endless" || p.Outcome == lifecycle.Proceeding {
-				t.Errorf("%s to %d: %s", code, size, lines(p))
+				t.Errorf("%s to %d: %s", code, size, steps(want, seen.World))
 			}
 		}
 	})

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -9,6 +8,7 @@ import (
 	"strings"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // layout is counted up when pods must be made anew after an upgrade of the
@@ -86,15 +86,9 @@ func joining(want *etcdv1.EtcdCluster, seen World, next version) version {
 // the template is not in it, so that a new operator restarts nothing.
 func Revision(want *etcdv1.EtcdCluster) string {
 	spec := want.Spec
-	raw, err := json.Marshal([]any{
+	return lifecycle.Digest([]any{
 		layout, spec.Image, spec.Repository, spec.Options, spec.Pod, spec.TLS, spec.ClusterDomain, volatileSize(want),
 	})
-	if err != nil {
-		return "unknown"
-	}
-	sum := fnv.New64a()
-	_, _ = sum.Write(raw)
-	return strconv.FormatUint(sum.Sum64(), 36)
 }
 
 // dressing is what a pod is made from: the spec, and the authorities that it trusts,

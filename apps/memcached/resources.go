@@ -1,10 +1,7 @@
 package memcached
 
 import (
-	"encoding/json"
-	"hash/fnv"
 	"maps"
-	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -124,13 +121,7 @@ func deploymentMeta(want *cachev1.Memcached) metav1.ObjectMeta {
 
 // Template is a digest of the pods' template.
 func Template(want *cachev1.Memcached) string {
-	raw, err := json.Marshal(template(want))
-	if err != nil {
-		return ""
-	}
-	sum := fnv.New64a()
-	_, _ = sum.Write(raw)
-	return strconv.FormatUint(sum.Sum64(), 36)
+	return lifecycle.Digest(template(want))
 }
 
 // template is the pod. A change here restarts the caches of everyone who upgrades

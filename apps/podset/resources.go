@@ -3,7 +3,6 @@ package podset
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"strconv"
 
@@ -68,15 +67,10 @@ func Fingerprint(want *appv1.PodSet) string {
 	if err == nil {
 		err = json.Unmarshal(raw, &declared)
 	}
-	if err == nil {
-		raw, err = json.Marshal(said(declared))
-	}
 	if err != nil {
 		panic(fmt.Sprintf("a template that came as JSON is none: %v", err))
 	}
-	sum := fnv.New64a()
-	_, _ = sum.Write(raw)
-	return strconv.FormatUint(sum.Sum64(), 36)
+	return lifecycle.Digest(said(declared))
 }
 
 // said is the value without what says nothing: fields that were not set are written

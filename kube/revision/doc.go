@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -136,7 +137,7 @@ func keep(owner client.Object, gvk schema.GroupVersionKind, app string, r Revisi
 		return nil, err
 	}
 	labels := Selector(gvk.Kind, owner.GetName())
-	labels[lifecycle.LabelApp], labels[lifecycle.LabelManagedBy] = app, "governor"
+	labels[lifecycle.LabelApp], labels[lifecycle.LabelManagedBy] = app, apply.Manager
 	c := &appsv1.ControllerRevision{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: owner.GetNamespace(), Name: Name(gvk.Kind, owner, r.Number), Labels: labels,

@@ -173,7 +173,7 @@ func (k *Keeper) add(ctx context.Context, owner client.Object, r Revision) (int6
 		if apierrors.IsAlreadyExists(err) { // who led before us was faster
 			err = k.read(ctx, client.InNamespace(owner.GetNamespace()), client.MatchingLabels(Selector(k.gvk.Kind, owner.GetName())))
 		}
-		return 0, errUnlessNil(err, r.Number)
+		return 0, notWritten(err, r.Number)
 	}
 	k.learn(client.ObjectKeyFromObject(owner), last{
 		owner: owner.GetUID(), number: r.Number, digest: r.Digest, settled: r.Settled, generation: r.Generation,
@@ -187,9 +187,9 @@ func (k *Keeper) add(ctx context.Context, owner client.Object, r Revision) (int6
 	return r.Number, client.IgnoreNotFound(k.client.Delete(ctx, old))
 }
 
-// errUnlessNil explains the failure; a revision that was there already is one too, for
+// notWritten explains the failure; a revision that was there already is one too, for
 // what was to be written may be something else.
-func errUnlessNil(err error, number int64) error {
+func notWritten(err error, number int64) error {
 	if err == nil {
 		return fmt.Errorf("revision %d was written by somebody else meanwhile", number)
 	}

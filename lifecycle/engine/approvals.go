@@ -65,7 +65,7 @@ func (e *engine[T, W]) approvals(ctx context.Context, key types.NamespacedName) 
 	}
 	list := &v1alpha1.ApprovalList{}
 	err := e.operator.rules.approvals.list(ctx, list, client.InNamespace(key.Namespace),
-		client.MatchingFields{approvedIndex: approved(e.kind, key.Name)})
+		client.MatchingFields{approvedIndex: approved(e.gvk.GroupKind(), key.Name)})
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "approvals cannot be read, so none counts")
 		return nil

@@ -52,7 +52,7 @@ func (a *authors) note(key types.NamespacedName, entries []metav1.ManagedFieldsE
 			fresh = append(fresh, e)
 		}
 	}
-	if now.name = author(fresh); now.name == "" {
+	if now.name = youngest(fresh); now.name == "" {
 		now.name = before.name
 	}
 	if a.known == nil {
@@ -91,12 +91,12 @@ func aboutSpec(e metav1.ManagedFieldsEntry) bool {
 	return e.Subresource != "status" && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.GetRawBytes(), specKey)
 }
 
-// author is the manager of the youngest entry about the spec; of one without a time
-// if there is none with.
-func author(entries []metav1.ManagedFieldsEntry) string {
+// youngest is the manager of the youngest of the entries; of one without a time if there
+// is none with.
+func youngest(entries []metav1.ManagedFieldsEntry) string {
 	var last metav1.ManagedFieldsEntry
 	for _, e := range entries {
-		if aboutSpec(e) && (last.Time == nil || e.Time != nil && !e.Time.Before(last.Time)) {
+		if last.Time == nil || e.Time != nil && !e.Time.Before(last.Time) {
 			last = e
 		}
 	}

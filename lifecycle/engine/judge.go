@@ -68,22 +68,18 @@ func (e *engine[T, W]) bypassed(ctx context.Context, obj T, v policy.Verdict) *h
 	if len(v.Bypassed) == 0 {
 		return nil
 	}
-	b := &history.Bypass{Reason: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]), By: e.author(ctx, obj)}
+	b := &history.Bypass{Reason: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]), By: e.annotator(ctx, obj)}
 	for _, r := range v.Bypassed {
 		b.Policies = append(b.Policies, r.Policy)
 	}
 	return b
 }
 
-// author is the field manager that wrote the annotation, as the API server knows it:
+// annotator is the field manager that wrote the annotation, as the API server knows it:
 // the cache leaves out who wrote what. It is empty if it cannot be had.
-func (e *engine[T, W]) author(ctx context.Context, obj T) string {
+func (e *engine[T, W]) annotator(ctx context.Context, obj T) string {
 	now := &metav1.PartialObjectMetadata{}
-	gvk, err := e.client.GroupVersionKindFor(obj)
-	if err != nil {
-		return ""
-	}
-	now.SetGroupVersionKind(gvk)
+	now.SetGroupVersionKind(e.gvk)
 	if err := e.operator.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(obj), now); err != nil {
 		return ""
 	}

@@ -27,7 +27,7 @@ func (e *engine[T, W]) selecting(obj lifecycle.Object) policy.Set {
 // subject is the object as policies see it.
 func (e *engine[T, W]) subject(obj client.Object) policy.Object {
 	return policy.Object{
-		Group: e.kind.Group, Kind: e.kind.Kind,
+		Group: e.gvk.Group, Kind: e.gvk.Kind,
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), Labels: obj.GetLabels(),
 	}
 }
@@ -80,13 +80,9 @@ func (e *engine[T, W]) called(o policy.Object) string {
 }
 
 func (e *engine[T, W]) blankList() (client.ObjectList, error) {
-	gvk, err := e.client.GroupVersionKindFor(e.app.blank())
+	list, err := e.client.Scheme().New(e.gvk.GroupVersion().WithKind(e.gvk.Kind + "List"))
 	if err != nil {
-		return nil, err
-	}
-	list, err := e.client.Scheme().New(gvk.GroupVersion().WithKind(gvk.Kind + "List"))
-	if err != nil {
-		return nil, fmt.Errorf("the scheme has no list of %s: %w", gvk.Kind, err)
+		return nil, fmt.Errorf("the scheme has no list of %s: %w", e.gvk.Kind, err)
 	}
 	return list.(client.ObjectList), nil
 }

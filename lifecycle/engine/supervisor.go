@@ -97,7 +97,7 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 		return err
 	}
 	s.operator.rules.await(ctx)
-	defer s.operator.rules.join(e.kind, e)()
+	defer s.operator.rules.join(e.gvk.GroupKind(), e)()
 	s.ahead.engine.Store(e)
 	defer s.ahead.engine.Store(nil)
 	select {

@@ -30,7 +30,6 @@ const lagging = 100 * time.Millisecond
 // engine runs the turns of one application.
 type engine[T lifecycle.Custom, W any] struct {
 	app      App[T, W]
-	kind     schema.GroupKind
 	operator *Operator
 	client   client.Client
 	driver   lifecycle.Driver[T, W]
@@ -60,7 +59,7 @@ func newEngine[T lifecycle.Custom, W any](
 	live := op.mgr.GetAPIReader()
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk, kind: gvk.GroupKind(),
+		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk,
 		driver:   app.Driver(t.Client(app.Name, c), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),

@@ -87,16 +87,18 @@ func TestThePatchBackReplacesTheWholeSpec(t *testing.T) {
 func TestTheAuthorOfASpec(t *testing.T) {
 	at := func(second int64) *metav1.Time { return new(metav1.Unix(second, 0)) }
 	spec, other := metav1.NewFieldsV1(`{"f:spec":{"f:size":{}}}`), metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{}}}`)
-	entries := []metav1.ManagedFieldsEntry{
+	key := types.NamespacedName{Name: "e"}
+	var a authors
+	a.note(key, []metav1.ManagedFieldsEntry{
 		{Manager: "helm", Time: at(1), FieldsV1: spec},
 		{Manager: "kubectl-edit", Time: at(5), FieldsV1: spec},
 		{Manager: "governor", Time: at(7), FieldsV1: other},
 		{Manager: "scaler", Time: at(9), FieldsV1: spec, Subresource: "status"},
-	}
-	if got := author(entries); got != "kubectl-edit" {
+	})
+	if got := a.of(key); got != "kubectl-edit" {
 		t.Errorf("it is %q", got)
 	}
-	if got := author(nil); got != "" {
+	if got := a.of(types.NamespacedName{Name: "other"}); got != "" {
 		t.Errorf("nobody is %q", got)
 	}
 }

@@ -128,14 +128,3 @@ func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
 	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval, and %s; approve with `kubectl governor approve %s %s -n %s`",
 		q.Step.Class, because, strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
 }
-
-// Until is when time alone may change the verdict next; zero if never.
-func (v Verdict) Until() time.Time {
-	var first time.Time
-	for _, r := range v.Refusals {
-		if !r.Until.IsZero() && (first.IsZero() || r.Until.Before(first)) {
-			first = r.Until
-		}
-	}
-	return first
-}

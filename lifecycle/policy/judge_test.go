@@ -109,7 +109,7 @@ func TestAPolicyThatCannotBeFollowedHolds(t *testing.T) {
 	}
 }
 
-// All that hold a step are named, and it is asked for again when the first may change.
+// All that hold a step are named, and each says until when.
 func TestTheStricterWinsAndAllAreNamed(t *testing.T) {
 	until := metav1.NewTime(time.Date(2026, 12, 24, 0, 0, 0, 0, time.UTC))
 	set := policy.NewSet([]v1alpha1.OperationPolicy{made("sale", frozen(&until)), made("nights", nights), made("free", func(*v1alpha1.OperationPolicySpec) {})})
@@ -119,8 +119,10 @@ func TestTheStricterWinsAndAllAreNamed(t *testing.T) {
 	if got := lifecycle.Held(restart, v.Refusals...); got.Message != want || got.Reason != lifecycle.HeldByPolicy {
 		t.Errorf("got %s", got)
 	}
-	if got := v.Until(); !got.Equal(time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)) {
-		t.Errorf("until %s", got)
+	for i, until := range []time.Time{time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC), until.Time} {
+		if got := v.Refusals[i].Until; !got.Equal(until) {
+			t.Errorf("%s: until %s, not %s", v.Refusals[i].Policy, got, until)
+		}
 	}
 }
 

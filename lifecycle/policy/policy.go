@@ -102,13 +102,11 @@ func moment(t time.Time, zone *time.Location) string {
 // Set is several policies, sorted by name.
 type Set []*Policy
 
-// NewSet reads all policies.
+// NewSet reads all policies. One that is being deleted counts until it is gone.
 func NewSet(all []v1alpha1.OperationPolicy) Set {
 	var s Set
 	for i := range all {
-		if all[i].DeletionTimestamp == nil {
-			s = append(s, New(&all[i]))
-		}
+		s = append(s, New(&all[i]))
 	}
 	slices.SortFunc(s, func(a, b *Policy) int { return cmp.Compare(a.Name, b.Name) })
 	return s

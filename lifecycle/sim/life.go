@@ -36,6 +36,13 @@ type Truthful interface {
 	Safe() error
 }
 
+// Mendable is a model in which things go wrong that no operator can put right: a quota
+// that is spent, an image that is not there. Mend puts them right, as a person would:
+// the simulator asks for it some time after the faults have stopped.
+type Mendable interface {
+	Mend()
+}
+
 // Life describes one application for the simulator.
 type Life[T lifecycle.Custom, W any] struct {
 	// Planner and Gates are the rules under test, the same as in production.

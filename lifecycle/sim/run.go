@@ -59,6 +59,9 @@ func recovered[R any](thrown any) (R, bool) {
 	return r, ok
 }
 
+// unattended is for how many ticks nobody comes to mend a world in good weather.
+const unattended = 60
+
 func (w *world[T, W]) storm() {
 	for range w.life.storm() {
 		w.tick()
@@ -71,7 +74,11 @@ func (w *world[T, W]) settle() {
 	w.faults.calm = true
 	w.note("the faults stop")
 	quiet := 0
-	for range w.life.patience() {
+	for i := range w.life.patience() {
+		if m, ok := w.model.(Mendable); ok && i == unattended {
+			w.note("somebody mends what only a person can")
+			m.Mend()
+		}
 		w.tick()
 		d, effects := w.turn()
 		if d.Outcome != lifecycle.Done || effects > 0 {

@@ -71,7 +71,7 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 	}
 }
 
-// Mend takes away what only a person can.
+// Mend implements sim.Mendable: somebody takes away what only a person can.
 func (m *Model) Mend() {
 	m.quota = -1
 	clear(m.missing)

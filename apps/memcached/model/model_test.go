@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
@@ -21,32 +20,13 @@ func instance() *cachev1.Memcached {
 	return m
 }
 
-// mended lets a person mend everything once the faults have stopped: after a
-// stretch in which nothing else was broken.
-type mended struct {
-	*model.Model
-	calm int
-}
-
-func (m *mended) Break(now time.Time, chance *rand.Rand) string {
-	m.calm = 0
-	return m.Model.Break(now, chance)
-}
-
-func (m *mended) Tick(now time.Time, chance *rand.Rand) {
-	if m.calm++; m.calm > 60 {
-		m.Mend()
-	}
-	m.Model.Tick(now, chance)
-}
-
 func life() sim.Life[*cachev1.Memcached, memcached.World] {
 	return sim.Life[*cachev1.Memcached, memcached.World]{
 		Planner: memcached.Planner{},
 		Begin: func(chance *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
 			m := instance()
 			m.Spec.Size = int32(chance.IntN(5))
-			return m, &mended{Model: model.New()}
+			return m, model.New()
 		},
 		Edit: func(want *cachev1.Memcached, chance *rand.Rand) {
 			want.Spec.Size = int32(chance.IntN(5))

@@ -42,7 +42,7 @@ func (m *Model) Break(now time.Time, chance *rand.Rand) string {
 	case what == 2:
 		return "a stranger " + m.Put(m.want.Name+"-"+strconv.Itoa(chance.IntN(6)), false)
 	case what == 3 || victim == "":
-		m.Raise()
+		m.Mend()
 		return "the quota is raised"
 	case what == 4:
 		return "labelled otherwise: " + m.Hand(victim)
@@ -63,8 +63,8 @@ func (m *Model) any(chance *rand.Rand) string {
 	return m.pods[chance.IntN(len(m.pods))].Name
 }
 
-// Raise takes the quota away.
-func (m *Model) Raise() { m.room = -1 }
+// Mend implements sim.Mendable: somebody takes the quota away.
+func (m *Model) Mend() { m.room = -1 }
 
 // Put makes a pod without a controller, with the set's labels or without any. If there
 // is one of the name nothing happens.

@@ -20,32 +20,13 @@ func set() *appv1.PodSet {
 	return p
 }
 
-// mended lets somebody raise the quota once the faults have stopped: after a stretch in
-// which nothing else was broken.
-type mended struct {
-	*model.Model
-	calm int
-}
-
-func (m *mended) Break(now time.Time, chance *rand.Rand) string {
-	m.calm = 0
-	return m.Model.Break(now, chance)
-}
-
-func (m *mended) Tick(now time.Time, chance *rand.Rand) {
-	if m.calm++; m.calm > 60 {
-		m.Raise()
-	}
-	m.Model.Tick(now, chance)
-}
-
 func life() sim.Life[*appv1.PodSet, podset.World] {
 	return sim.Life[*appv1.PodSet, podset.World]{
 		Planner: podset.Planner{}, Gates: podset.Gates(),
 		Begin: func(chance *rand.Rand) (*appv1.PodSet, sim.Model[*appv1.PodSet, podset.World]) {
 			p := set()
 			p.Spec.Replicas = int32(chance.IntN(6))
-			return p, &mended{Model: model.New()}
+			return p, model.New()
 		},
 		Edit: func(want *appv1.PodSet, chance *rand.Rand) {
 			want.Spec.Replicas = int32(chance.IntN(6))
