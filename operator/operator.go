@@ -58,6 +58,10 @@ type Options struct {
 	// are left alone.
 	Converted []string
 
+	// PolicyStatus writes the status of the cluster's OperationPolicies, which one operator may: Governor does. Leave it
+	// false for one that may run beside Governor; it follows policies all the same, if APIs has their kinds.
+	PolicyStatus bool
+
 	// Lease is the name of the lease that the leader holds; empty means the name with ".governor.dev".
 	Lease string
 

@@ -162,6 +162,7 @@ func (o *flags) outfit(mgr manager.Manager) error {
 	}
 	op, err := engine.New(mgr, engine.Options{
 		Name: o.Name, Namespaces: o.namespaces, Budget: o.budget, Version: o.Version, Webhooks: o.webhooks.on,
+		PolicyStatus: o.PolicyStatus,
 	})
 	if err != nil {
 		return err

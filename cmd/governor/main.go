@@ -16,5 +16,6 @@ func governor() operator.Options {
 	return operator.Options{
 		Name: "governor", Short: "Runs stateful applications on Kubernetes as a good site reliability engineer would",
 		Version: version, APIs: apis(), Register: register, Conversions: conversions(), Converted: converted,
+		PolicyStatus: true,
 	}
 }

@@ -50,6 +50,10 @@ type Options struct {
 	// on the manager's webhook server.
 	Webhooks bool
 
+	// PolicyStatus writes the status of policies. All operators of a cluster follow
+	// them, if their scheme knows the kinds; the status has one writer.
+	PolicyStatus bool
+
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 }

@@ -73,6 +73,9 @@ func watchRules(mgr manager.Manager, kinds *kinds, o Options) (*rules, error) {
 	if err := mgr.Add(r.approvals); err != nil {
 		return nil, err
 	}
+	if !o.PolicyStatus {
+		return r, nil
+	}
 	return r, mgr.Add(&clerk{mgr: mgr, rules: r, now: o.Now})
 }
 

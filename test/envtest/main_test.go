@@ -168,7 +168,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	cfg.Impersonate.UserName = actor(t)
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, s, op} })
 	options := ctrl.Options{Scheme: scheme, Metrics: metricsserver.Options{BindAddress: "0"}}
-	engineOptions := engine.Options{Namespaces: []string{namespace}, Version: "test"}
+	engineOptions := engine.Options{Namespaces: []string{namespace}, Version: "test", PolicyStatus: true}
 	for _, f := range tune {
 		f(&options, &engineOptions)
 	}

@@ -9,10 +9,12 @@ import (
 	eventsv1 "k8s.io/api/events/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/lifecycle/policy"
 	"github.com/governor-dev/governor/test/ring"
 )
@@ -117,5 +119,28 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
+	}
+}
+
+// Operators of others follow the policies of a cluster, and leave their status to one: two would count differently, and
+// write against each other for ever.
+func TestOnePolicyStatusHasOneWriter(t *testing.T) {
+	theirs := newNamespace(t)
+	installRings(t)
+	other := startOperator(t, theirs, func(_ *ctrl.Options, e *engine.Options) { e.Name, e.PolicyStatus = "other", false })
+	newRing(t, theirs, "b", 3)
+	ringReaches(t, theirs, "b", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	p := newPolicy(t, theirs, "freeze", func(s *v1alpha1.OperationPolicySpec) {
+		s.Selector.Namespaces, s.Freeze = nil, &v1alpha1.Freeze{Reason: "the sale"}
+	})
+	resize(t, theirs, "b", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, theirs, "b", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+
+	ours, _, _ := clocked(t, "a")
+	policyIs(t, p, "counts ours", func(s v1alpha1.OperationPolicyStatus) bool { return s.Selected == 1 && s.Held == 0 })
+	for _, line := range other.since(0) {
+		if strings.Contains(line, "operationpolicies") {
+			t.Errorf("the other operator beside that of %s wrote %s", ours, line)
+		}
 	}
 }
