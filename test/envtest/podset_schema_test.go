@@ -3,9 +3,6 @@ package envtest_test
 import (
 	"strings"
 	"testing"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/yaml"
 )
 
 func TestPodSetSchema(t *testing.T) {
@@ -31,18 +28,8 @@ func TestPodSetSchema(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			u := &unstructured.Unstructured{}
-			must(t, yaml.Unmarshal([]byte("apiVersion: app.example.com/v1alpha1\nkind: PodSet\nspec: "+c.spec), &u.Object))
-			if c.spec == "" {
-				delete(u.Object, "spec")
-			}
-			u.SetName(c.name)
-			u.SetNamespace(namespace)
-			err := strict().Create(t.Context(), u)
-			switch {
-			case c.want == "" && err != nil:
-				t.Errorf("%s, but it is refused: %v", c.reason, err)
-			case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+			err := create(t, "app.example.com/v1alpha1", "PodSet", namespace, c.name, c.spec)
+			if otherThan(err, c.want) {
 				t.Errorf("%s: got %v, want %q", c.reason, err, c.want)
 			}
 		})

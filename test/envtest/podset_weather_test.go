@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -117,17 +116,12 @@ type blindToPods struct {
 	on, off atomic.Bool
 	asked   atomic.Int64 // direct lists
 
-	mu    sync.Mutex
-	views []io.Closer
+	views views
 }
 
 func (b *blindToPods) blind() {
 	b.on.Store(true)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, v := range b.views {
-		_ = v.Close()
-	}
+	b.views.cut()
 }
 
 func (b *blindToPods) pass(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -141,13 +135,7 @@ func (b *blindToPods) pass(r *http.Request, next http.RoundTripper) (*http.Respo
 	if b.on.Load() && !b.off.Load() {
 		return nil, errors.New("nothing can be seen")
 	}
-	answer, err := next.RoundTrip(r)
-	if err == nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.views = append(b.views, answer.Body)
-	}
-	return answer, err
+	return b.views.look(r, next)
 }
 
 // Operators that come and go while a set grows and shrinks, the next one beginning

@@ -186,8 +186,33 @@ type blindfold struct {
 
 	armed, on, off atomic.Bool
 
-	mu    sync.Mutex
-	views []io.Closer
+	views views
+}
+
+// views are the answers to lists and watches that may still be read.
+type views struct {
+	mu   sync.Mutex
+	open []io.Closer
+}
+
+// look asks, and keeps the answer.
+func (v *views) look(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+	answer, err := next.RoundTrip(r)
+	if err == nil {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		v.open = append(v.open, answer.Body)
+	}
+	return answer, err
+}
+
+// cut ends all of them.
+func (v *views) cut() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, body := range v.open {
+		_ = body.Close()
+	}
 }
 
 func (b *blindfold) pass(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -203,23 +228,12 @@ func (b *blindfold) pass(r *http.Request, next http.RoundTripper) (*http.Respons
 	if b.on.Load() && !b.off.Load() {
 		return nil, errors.New("nothing can be seen")
 	}
-	answer, err := next.RoundTrip(r)
-	if err == nil {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.views = append(b.views, answer.Body)
-	}
-	return answer, err
+	return b.views.look(r, next)
 }
 
 func (b *blindfold) putOn() {
-	if b.on.Swap(true) {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, v := range b.views {
-		_ = v.Close()
+	if !b.on.Swap(true) {
+		b.views.cut()
 	}
 }
 
