@@ -76,6 +76,20 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, by string, settl
 	return newest.number, k.settle(ctx, owner, newest, settled)
 }
 
+// Settled reports whether everything has been as the present spec declares, since it was
+// declared.
+func (k *Keeper) Settled(ctx context.Context, owner client.Object) (bool, error) {
+	if err := k.load(ctx); err != nil {
+		return false, err
+	}
+	newest := k.of(owner)
+	if newest.generation == owner.GetGeneration() || !newest.settled {
+		return newest.settled, nil
+	}
+	_, digest, err := SpecOf(owner)
+	return digest == newest.digest, err
+}
+
 // Forget drops what is remembered about an object that is gone.
 func (k *Keeper) Forget(owner types.NamespacedName) {
 	k.mu.Lock()

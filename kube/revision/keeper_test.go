@@ -104,6 +104,40 @@ func TestKeepWritesOnceForASpec(t *testing.T) {
 	}
 }
 
+// That a spec has settled stays true while it is disturbed and across a restart, and says
+// nothing of another.
+func TestSettledIsAboutTheSpec(t *testing.T) {
+	c := count()
+	k := newKeeper(c)
+	for _, s := range []struct {
+		reason     string
+		generation int64
+		image      string
+		keep       bool
+		settles    bool
+		want       bool
+	}{
+		{"nothing is known", 1, "a", false, false, false},
+		{"it is begun", 1, "a", true, false, false},
+		{"it settles", 1, "a", true, true, true},
+		{"and is disturbed", 1, "a", true, false, true},
+		{"the same under another generation", 2, "a", false, false, true},
+		{"another", 3, "b", false, false, false},
+		{"another that is begun", 3, "b", true, false, false},
+	} {
+		for _, keeper := range []*revision.Keeper{k, newKeeper(c)} {
+			if s.keep {
+				if _, err := keeper.Keep(t.Context(), owner(s.generation, s.image), "", s.settles); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := keeper.Settled(t.Context(), owner(s.generation, s.image)); got != s.want || err != nil {
+				t.Errorf("%s: %v, %v", s.reason, got, err)
+			}
+		}
+	}
+}
+
 // An object that is made again under its name begins anew.
 func TestAnotherObjectOfTheNameHasItsOwnRevisions(t *testing.T) {
 	c := count()

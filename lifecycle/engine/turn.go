@@ -42,6 +42,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
 	waits    waits
+	causes   causes
 	authors  *authors
 	gvk      schema.GroupVersionKind
 
@@ -231,7 +232,8 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 
 func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
-	r.decision = e.app.Planner.Next(r.obj, r.seen, e.now())
+	next := e.app.Planner.Next(r.obj, r.seen, e.now())
+	r.decision = e.causes.trace(r.key, next, func() bool { return e.fulfilled(ctx, r.obj) })
 	e.undo(ctx, r)
 }
 
@@ -283,6 +285,7 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.rules.drop(e.holder(key))
 	e.progress.forget(key)
 	e.waits.forget(key)
+	e.causes.forget(key)
 }
 
 func (e *engine[T, W]) forget(key types.NamespacedName) {
