@@ -3,6 +3,7 @@ package revision_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -133,6 +134,38 @@ func TestSettledIsAboutTheSpec(t *testing.T) {
 			}
 			if got, err := keeper.Settled(t.Context(), owner(s.generation, s.image)); got != s.want || err != nil {
 				t.Errorf("%s: %v, %v", s.reason, got, err)
+			}
+		}
+	}
+}
+
+// What is provided is written when it is something else, and known after a restart; of
+// another spec it says nothing.
+func TestWhatIsProvidedIsNoted(t *testing.T) {
+	c := count()
+	k := newKeeper(c)
+	if err := k.Note(t.Context(), owner(1, "a"), []string{"Service/d"}); err != nil || c.writes != 0 {
+		t.Errorf("of a spec that was not kept nothing is noted: %d writes, %v", c.writes, err)
+	}
+	if _, err := k.Keep(t.Context(), owner(1, "a"), "", true); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []struct {
+		provided []string
+		writes   int
+	}{
+		{[]string{"Service/d"}, 1}, {[]string{"Service/d"}, 0}, {[]string{"ConfigMap/d", "Service/d"}, 1}, {[]string{"ConfigMap/d", "Service/d"}, 0},
+	} {
+		before := c.writes
+		if err := k.Note(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
+			t.Errorf("%d: %d writes, %v", i, c.writes-before, err)
+		}
+		for _, keeper := range []*revision.Keeper{k, newKeeper(c)} {
+			if got, err := keeper.Provided(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
+				t.Errorf("%d: got %v, %v", i, got, err)
+			}
+			if got, err := keeper.Provided(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {
+				t.Errorf("%d: of another spec it has %v, %v", i, got, err)
 			}
 		}
 	}

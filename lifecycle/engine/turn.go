@@ -85,6 +85,7 @@ type report[T lifecycle.Custom, W any] struct {
 	changes  []apply.Change
 	drift    bool                // the changes repair what someone else changed
 	drifts   []apply.Drift       // what someone else changed and is left as it is
+	spared   []string            // what is provided where drift is only reported
 	sight    *lifecycle.Decision // what would be decided if it were not paused
 	issued   []issuer.Issued
 	due      time.Time // when a certificate is to be looked at again; zero if there is none
@@ -215,7 +216,7 @@ func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []li
 	}
 	r.due = filled.Due
 	if e.reportsDrift(r.obj) && !leaving(r.obj) {
-		r.changes, r.drifts, err = e.applier.Spare(ctx, r.obj, filled.Objects)
+		err = e.spare(ctx, r, wanted, filled.Objects)
 	} else {
 		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
 	}
