@@ -49,8 +49,12 @@ func (c *causes) forget(key types.NamespacedName) {
 	delete(c.open, key)
 }
 
-// fulfilled reports whether everything has been as the present spec declares.
+// fulfilled reports whether everything has been as the present spec declares. A deletion
+// is a wish that never has been.
 func (e *engine[T, W]) fulfilled(ctx context.Context, obj T) bool {
+	if leaving(obj) {
+		return false
+	}
 	was, err := e.revisions.Settled(ctx, obj)
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("it is not known whether the spec was fulfilled before", "cause", err.Error())
