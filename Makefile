@@ -62,8 +62,8 @@ plugin: bin/kubectl-governor ## Build the kubectl plugin; with bin in the PATH, 
 VERSION ?= v0.1.0
 
 .PHONY: krew
-krew: ## Build the plugin for all platforms into build/krew, and its manifest for krew, dist/krew.yaml
-	@go run ./config/krew -version $(VERSION) -archives build/krew -out dist/krew.yaml
+krew: ## Build the plugin for all platforms, and its manifest for krew, into build/krew
+	@go run ./config/krew -version $(VERSION) -out build/krew
 
 .PHONY: image
 image: $(LOCALKUBE) bin/governor ## Build the operator's image and load it, with the applications', onto the local cluster

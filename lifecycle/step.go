@@ -26,7 +26,8 @@ type Intent string
 const (
 	// Wish brings the world to what the user declared.
 	Wish Intent = "Wish"
-	// Repair brings back what the world lost.
+	// Repair brings back what the world lost, or finishes what was begun: neither waits.
+	// What set it off, its Cause tells.
 	Repair Intent = "Repair"
 )
 
@@ -60,7 +61,8 @@ type Step struct {
 	Reason string `json:"reason,omitempty"`
 	// Message is that fact as a sentence for the user.
 	Message string `json:"message,omitempty"`
-	// Cause is what set the step off.
+	// Cause is what set the step off. Of a step that follows from a fault a Planner need
+	// not know that, and may say SpecChange: the engine knows what began it.
 	Cause Cause `json:"cause,omitempty"`
 	// Args are the values that Act needs beyond the target. They belong to the
 	// plan: what is approved or previewed is exactly what is done.

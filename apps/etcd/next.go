@@ -131,7 +131,11 @@ func halfAdded(want goal, seen World) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(repair(start(want, m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name)))
+	s := repair(start(want, m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name))
+	if !m.Joined {
+		s.Cause = lifecycle.SpecChange // it is finished like a repair, but nothing broke
+	}
+	return lifecycle.Proceed(s)
 }
 
 // doorAjar waits until what Resources says about doors is so.

@@ -97,6 +97,20 @@ func TestTheCauseOfADismissal(t *testing.T) {
 	}
 }
 
+// Nor is it a fault that a member that was just added does not run yet.
+func TestTheCauseOfAStart(t *testing.T) {
+	for joined, cause := range map[bool]lifecycle.Cause{false: lifecycle.SpecChange, true: lifecycle.Fault} {
+		unset := func(m *etcd.Member) { m.Set, m.Joined = etcd.Set{}, joined }
+		if !joined {
+			unset = func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, PeerURL: m.PeerURL, Role: etcd.Learner} }
+		}
+		d := etcd.Planner{}.Next(wanted(3), serving(3).with("e-2", unset).World, noon)
+		if d.Step.Name != etcd.StartMember || d.Step.Cause != cause || d.Step.Intent != lifecycle.Repair {
+			t.Errorf("joined %v: %s, cause %s", joined, d, d.Step.Cause)
+		}
+	}
+}
+
 func TestEvidence(t *testing.T) {
 	seen := serving(3).with("e-1", trouble(lifecycle.CrashLooping, time.Hour)).with("e-2", func(m *etcd.Member) { m.Volume = etcd.Volume{} })
 	want := []string{

@@ -88,7 +88,7 @@ func (p *past) run(ctx context.Context, args []string) error {
 
 func (p *past) hidden(e history.Entry) bool {
 	return p.step != "" && !strings.EqualFold(p.step, e.Step.Name) || p.result != "" && p.result != string(e.Result) ||
-		p.since != 0 && e.At.Before(p.now().Add(-p.since))
+		p.since != 0 && e.Latest().Before(p.now().Add(-p.since))
 }
 
 // book reads the history of the object; one that has none has an empty book.
@@ -117,6 +117,9 @@ func (p *past) tell(t *target, r record) {
 	for _, e := range r.Entries {
 		p.say("%s  %s  %s", e.At.UTC().Format(time.DateTime), e.Result, took(e))
 		p.say("    %s (generation %d%s, %s)", because(e.Step), e.Generation, by(e), e.Operator)
+		if !e.Last.IsZero() {
+			p.say("    tried again and again, the last time noted at %s", moment(e.Last))
+		}
 		if e.Message != "" {
 			p.say("    %s", e.Message)
 		}
@@ -160,7 +163,13 @@ func passed(e history.Entry) string {
 			names = append(names, g.Gate)
 		}
 	}
-	return strings.Join(append(names, e.Policies...), ", ")
+	for _, policy := range e.Policies {
+		objects := func(g history.Answer) bool { return g.Objection != "" && strings.HasPrefix(g.Gate, policy+"/") }
+		if !slices.ContainsFunc(e.Gates, objects) {
+			names = append(names, policy)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // took is the step and how long it lasted.

@@ -83,6 +83,36 @@ Not known: Nobody knows.
 	}
 }
 
+// What failed for a while says until when, and a story that ends with it has no pause there.
+func TestAStepThatFailedAgainAndAgain(t *testing.T) {
+	e := history.Entry{
+		At: time.Unix(0, 0), Last: time.Unix(7200, 0), Result: history.Failed, Message: "exceeded quota",
+		Step: lifecycle.Step{Name: "StartMember", Target: "e-1", Reason: "MemberAdded", Message: "It is started."},
+	}
+	want := "The step StartMember e-1, because of MemberAdded: It is started, failed after 0s, and again until 1970-01-01 02:00:00 UTC: exceeded quota"
+	if got := sentence(e); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if n := len(chapter([]history.Entry{e, {At: time.Unix(7260, 0)}})); n != 2 {
+		t.Errorf("the chapter has %d entries", n)
+	}
+}
+
+// Who objected has not let the step pass, and in a sentence there is one full stop.
+func TestARefusal(t *testing.T) {
+	e := history.Entry{
+		Result: history.Refused, Message: "nights/MaintenanceWindow: closed", HeldBy: "nights/MaintenanceWindow", Policies: []string{"nights", "pace"},
+		Step:  lifecycle.Step{Name: "Restart", Target: "e-1", Reason: "VersionChanged", Message: "It is restarted."},
+		Gates: []history.Answer{{Gate: "KeepsQuorum"}, {Gate: "nights/MaintenanceWindow", Objection: "closed"}},
+	}
+	if got := passed(e); got != "KeepsQuorum, pace" {
+		t.Errorf("it is said that it passed %s", got)
+	}
+	if got, want := sentence(e), "It did not take the step Restart e-1, wanted because of VersionChanged: It is restarted: nights/MaintenanceWindow: closed"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
 // A story is told from where it began: the same generation, without a long pause.
 func TestChapter(t *testing.T) {
 	at := func(minute int, generation int64) history.Entry {

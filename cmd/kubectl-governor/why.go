@@ -88,7 +88,7 @@ func chapter(all []history.Entry) []history.Entry {
 }
 
 func end(e history.Entry) time.Time {
-	at := e.At.Add(e.Duration)
+	at := e.Latest().Add(e.Duration)
 	for _, a := range e.Awaited {
 		at = at.Add(a.Duration)
 	}
@@ -111,13 +111,23 @@ func (s *session) story(entries []history.Entry) {
 
 // sentence is one entry of the history.
 func sentence(e history.Entry) string {
+	reason := because(e.Step)
+	within := strings.TrimSuffix(reason, ".")
 	switch e.Result {
 	case history.Refused:
-		return fmt.Sprintf("It did not take the step %s, wanted because of %s: %s", e.Step, because(e.Step), e.Message)
+		return fmt.Sprintf("It did not take the step %s, wanted because of %s: %s", e.Step, within, e.Message)
 	case history.Failed:
-		return fmt.Sprintf("The step %s, because of %s, failed after %s: %s", e.Step, because(e.Step), brief(e.Duration), e.Message)
+		return fmt.Sprintf("The step %s, because of %s, failed after %s%s: %s", e.Step, within, brief(e.Duration), retried(e), e.Message)
 	}
-	return fmt.Sprintf("%s: %s", took(e), because(e.Step))
+	return fmt.Sprintf("%s: %s", took(e), reason)
+}
+
+// retried says until when a step that failed was tried again.
+func retried(e history.Entry) string {
+	if e.Last.IsZero() {
+		return ""
+	}
+	return ", and again until " + moment(e.Last)
 }
 
 // present says how it is now.

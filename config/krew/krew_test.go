@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"io"
 	"regexp"
+	"strings"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -57,8 +58,11 @@ func TestManifest(t *testing.T) {
 	if m.APIVersion != "krew.googlecontainertools.github.com/v1alpha2" || m.Kind != "Plugin" || m.Metadata.Name != "governor" || m.Spec.Version != "v1.2.3" {
 		t.Errorf("%s", raw)
 	}
-	if n := len(m.Spec.ShortDescription); n == 0 || n > 80 {
-		t.Errorf("krew shows 80 characters in its list, these are %d", n)
+	if n := len(m.Spec.ShortDescription); n == 0 || n > 80 || strings.ContainsAny(m.Spec.ShortDescription, "\r\n") {
+		t.Errorf("krew shows 80 characters of one line in its list, these are %d", n)
+	}
+	if m.Spec.Description == "" || !strings.HasPrefix(m.Spec.Homepage, "https://") || len(m.Spec.Platforms) != len(platforms) {
+		t.Errorf("%s", raw)
 	}
 	for i, os := range []string{"linux", "darwin", "windows"} {
 		for j, arch := range []string{"amd64", "arm64"} {
@@ -66,6 +70,11 @@ func TestManifest(t *testing.T) {
 			uri := "https://example.com/releases/v1.2.3/kubectl-governor_v1.2.3_" + os + "_" + arch + ".tar.gz"
 			if p.Selector.MatchLabels["os"] != os || p.Selector.MatchLabels["arch"] != arch || p.URI != uri || p.SHA256 != sum || p.Files[0].From != p.Bin {
 				t.Errorf("%s/%s: %+v", os, arch, p)
+			}
+			for _, f := range p.Files { // only what is named here is installed, and krew wants the license to be
+				if f.To != "." || f.From != p.Bin && f.From != "LICENSE" || len(p.Files) != 2 {
+					t.Errorf("%s/%s installs %+v", os, arch, p.Files)
+				}
 			}
 			if exe := regexp.MustCompile(`\.exe$`).MatchString(p.Bin); exe != (os == "windows") {
 				t.Errorf("on %s it is called %s", os, p.Bin)
@@ -100,7 +109,7 @@ func TestArchivesAreTheSame(t *testing.T) {
 			t.Errorf("%v %v: %s", err, header, content)
 		}
 	}
-	if err := run(t.Context(), "1.2.3", "", t.TempDir(), "x"); err == nil {
+	if err := run(t.Context(), "1.2.3", "", t.TempDir()); err == nil {
 		t.Error("krew wants versions as v1.2.3")
 	}
 }

@@ -19,6 +19,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
+// plugin is its name, and krew wants the manifest's to be the same.
+const plugin = "governor"
+
 // platforms are those that the plugin is built for.
 var platforms = []platform{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}, {"windows", "arm64"},
@@ -41,20 +44,19 @@ func (p platform) archive(version string) string {
 func main() {
 	version := flag.String("version", "", "the release, such as v0.1.0")
 	from := flag.String("from", "https://github.com/governor-dev/governor/releases/download", "where the archives of all releases will be")
-	archives := flag.String("archives", "", "the directory for the archives")
-	out := flag.String("out", "", "the manifest to write")
+	out := flag.String("out", "", "the directory for the archives and the manifest")
 	flag.Parse()
-	if err := run(context.Background(), *version, *from, *archives, *out); err != nil {
+	if err := run(context.Background(), *version, *from, *out); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, version, from, archives, out string) error {
-	if !strings.HasPrefix(version, "v") || archives == "" || out == "" {
-		return fmt.Errorf("-version %q, -archives %q, -out %q: a version as v0.1.0, a directory and a file are needed", version, archives, out)
+func run(ctx context.Context, version, from, out string) error {
+	if !strings.HasPrefix(version, "v") || out == "" {
+		return fmt.Errorf("-version %q, -out %q: a version as v0.1.0 and a directory are needed", version, out)
 	}
-	if err := os.MkdirAll(archives, 0o755); err != nil { //nolint:gosec // everyone may read it
+	if err := os.MkdirAll(out, 0o755); err != nil { //nolint:gosec // everyone may read it
 		return err
 	}
 	license, err := os.ReadFile("LICENSE")
@@ -73,7 +75,7 @@ func run(ctx context.Context, version, from, archives, out string) error {
 		}
 		sum := sha256.Sum256(packed)
 		sums[p] = hex.EncodeToString(sum[:])
-		if err := os.WriteFile(filepath.Join(archives, p.archive(version)), packed, 0o644); err != nil { //nolint:gosec // everyone may read it
+		if err := os.WriteFile(filepath.Join(out, p.archive(version)), packed, 0o644); err != nil { //nolint:gosec // everyone may read it
 			return err
 		}
 	}
@@ -81,7 +83,7 @@ func run(ctx context.Context, version, from, archives, out string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(out, manifest, 0o644) //nolint:gosec // everyone may read it
+	return os.WriteFile(filepath.Join(out, plugin+".yaml"), manifest, 0o644) //nolint:gosec // everyone may read it
 }
 
 // build returns the plugin for the platform.
@@ -141,7 +143,7 @@ func describe(version, from string, sums map[platform]string) ([]byte, error) {
 	return yaml.Marshal(map[string]any{
 		"apiVersion": "krew.googlecontainertools.github.com/v1alpha2",
 		"kind":       "Plugin",
-		"metadata":   map[string]string{"name": "governor"},
+		"metadata":   map[string]string{"name": plugin},
 		"spec": map[string]any{
 			"version":          version,
 			"homepage":         "https://github.com/governor-dev/governor",

@@ -146,6 +146,9 @@ func (a *Applier) Forget(owner types.NamespacedName) { a.known.forget(owner) }
 // identity names an object within its namespace.
 type identity struct{ kind, name string }
 
+// String is the identity as it is written down.
+func (i identity) String() string { return i.kind + "/" + i.name }
+
 // current returns what the cache shows the owner to control, without copying.
 func (a *Applier) current(ctx context.Context, owner client.Object) (map[identity]client.Object, error) {
 	current := map[identity]client.Object{}

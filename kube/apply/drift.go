@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -89,8 +90,9 @@ func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current ma
 }
 
 // Spare is Apply, but leaves what others changed as it is, and returns that too. What
-// the owner declares anew is applied all the same.
-func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Change, []Drift, error) {
+// the owner declares anew is applied all the same. Of what is not known here, as after a
+// restart, provided names what was there before, as Names does.
+func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided []string) ([]Change, []Drift, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +101,7 @@ func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifec
 	var drifts []Drift
 	var errs []error
 	for _, obj := range wanted {
-		change, drift, err := a.spare(ctx, owner, obj, current)
+		change, drift, err := a.spare(ctx, owner, obj, current, provided)
 		if err != nil {
 			errs = append(errs, err)
 		}
@@ -114,8 +116,22 @@ func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifec
 	return append(changes, pruned...), drifts, errors.Join(append(errs, err)...)
 }
 
+// Names are the objects as Kind/Name, sorted.
+func (a *Applier) Names(objects []lifecycle.Object) ([]string, error) {
+	var all []string
+	for _, obj := range objects {
+		gvk, err := apiutil.GVKForObject(obj, a.client.Scheme())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, identity{gvk.Kind, obj.GetName()}.String())
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
 func (a *Applier) spare(
-	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
+	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object, provided []string,
 ) (*Change, *Drift, error) {
 	kind, sum, err := a.fingerprint(wanted)
 	if err != nil {
@@ -123,7 +139,8 @@ func (a *Applier) spare(
 	}
 	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
 	existing := current[id]
-	if n, known := a.known.of(key, id); existing == nil && known && n.sum == sum {
+	n, known := a.known.of(key, id)
+	if existing == nil && (known && n.sum == sum || !known && slices.Contains(provided, id.String())) {
 		return nil, &Drift{Kind: kind, Name: id.name}, nil
 	}
 	if existing == nil || existing.GetDeletionTimestamp() != nil || a.known.same(key, id, existing, sum) {

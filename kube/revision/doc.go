@@ -39,6 +39,9 @@ const (
 	AnnotationSettled = "governor.dev/settled"
 	// AnnotationDigest is the digest of the spec.
 	AnnotationDigest = "governor.dev/spec-digest"
+	// AnnotationProvided names what was provided for the spec when everything was as it
+	// declares, as Kind/Name with commas between. It is kept where drift is only reported.
+	AnnotationProvided = "governor.dev/provided-objects"
 	// AnnotationGeneration is the object's generation at which the spec was accepted.
 	AnnotationGeneration = "governor.dev/generation"
 )
@@ -55,6 +58,8 @@ type Revision struct {
 	By string `json:"by,omitempty"`
 	// Settled says that once everything was as it declares.
 	Settled bool `json:"settled"`
+	// Provided names what was provided for it; none if that was not kept.
+	Provided []string `json:"provided,omitempty"`
 	// Digest tells specs apart.
 	Digest string `json:"digest"`
 	// APIVersion is what Spec is written in.
@@ -87,6 +92,7 @@ func ofMetadata(o metav1.Object, number int64) Revision {
 	return Revision{
 		Number: number, Generation: generation, At: o.GetCreationTimestamp().Time, By: notes[AnnotationBy],
 		Settled: notes[AnnotationSettled] == "true", Digest: notes[AnnotationDigest],
+		Provided: strings.FieldsFunc(notes[AnnotationProvided], func(r rune) bool { return r == ',' }),
 	}
 }
 

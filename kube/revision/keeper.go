@@ -3,6 +3,7 @@ package revision
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -40,6 +41,8 @@ type last struct {
 	number  int64
 	digest  string
 	settled bool
+	// provided names what was provided for it, as AnnotationProvided does.
+	provided []string
 	// generation is one of the owner's that is known to have this spec; 0 if none is.
 	generation int64
 }
@@ -74,6 +77,49 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, by string, settl
 	newest.generation = owner.GetGeneration()
 	k.learn(client.ObjectKeyFromObject(owner), newest)
 	return newest.number, k.settle(ctx, owner, newest, settled)
+}
+
+// Settled reports whether everything has been as the present spec declares, since it was
+// declared.
+func (k *Keeper) Settled(ctx context.Context, owner client.Object) (bool, error) {
+	now, err := k.present(ctx, owner)
+	return now.settled, err
+}
+
+// Provided names what was provided for the present spec when everything was as it declares;
+// nothing if that was not noted.
+func (k *Keeper) Provided(ctx context.Context, owner client.Object) ([]string, error) {
+	now, err := k.present(ctx, owner)
+	return now.provided, err
+}
+
+// Note writes down what was provided for the newest revision, unless that is noted already.
+func (k *Keeper) Note(ctx context.Context, owner client.Object, provided []string) error {
+	now, err := k.present(ctx, owner)
+	if err != nil || now.number == 0 || slices.Equal(now.provided, provided) {
+		return err
+	}
+	if err := k.annotate(ctx, owner, now.number, AnnotationProvided, strings.Join(provided, ",")); err != nil {
+		return fmt.Errorf("cannot note what was provided for revision %d: %w", now.number, err)
+	}
+	now.provided = provided
+	k.learn(client.ObjectKeyFromObject(owner), now)
+	return nil
+}
+
+// present is the newest revision if it is of the owner's present spec, else the zero value.
+func (k *Keeper) present(ctx context.Context, owner client.Object) (last, error) {
+	if err := k.load(ctx); err != nil {
+		return last{}, err
+	}
+	newest := k.of(owner)
+	if newest.number == 0 || newest.generation == owner.GetGeneration() {
+		return newest, nil
+	}
+	if _, digest, err := SpecOf(owner); err != nil || digest != newest.digest {
+		return last{}, err
+	}
+	return newest, nil
 }
 
 // Forget drops what is remembered about an object that is gone.
@@ -160,7 +206,7 @@ func (k *Keeper) meet(c *metav1.PartialObjectMetadata) {
 	}
 	r := ofMetadata(c, numberOf(c.Name))
 	k.learn(types.NamespacedName{Namespace: c.Namespace, Name: owner.Name},
-		last{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled})
+		last{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, provided: r.Provided})
 }
 
 // add writes a revision, and lets the one go that is one too many by it.
@@ -201,15 +247,19 @@ func (k *Keeper) settle(ctx context.Context, owner client.Object, l last, settle
 	if !settled || l.settled {
 		return nil
 	}
-	c := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, l.number),
-	}}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, AnnotationSettled)
-	err := k.client.Patch(ctx, c, client.RawPatch(types.MergePatchType, patch))
-	if client.IgnoreNotFound(err) != nil {
+	if err := k.annotate(ctx, owner, l.number, AnnotationSettled, "true"); err != nil {
 		return fmt.Errorf("cannot note that revision %d has settled: %w", l.number, err)
 	}
 	l.settled = true
 	k.learn(client.ObjectKeyFromObject(owner), l)
 	return nil
+}
+
+// annotate writes an annotation of a revision; of one that is gone there is nothing to say.
+func (k *Keeper) annotate(ctx context.Context, owner client.Object, number int64, key, value string) error {
+	c := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
+		Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, number),
+	}}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, key, value)
+	return client.IgnoreNotFound(k.client.Patch(ctx, c, client.RawPatch(types.MergePatchType, patch)))
 }

@@ -3,6 +3,7 @@ package revision_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -101,6 +102,72 @@ func TestKeepWritesOnceForASpec(t *testing.T) {
 	}
 	if _, ok := revision.LastSettled(all[:1], all[0].Digest); ok {
 		t.Error("there is none before the first")
+	}
+}
+
+// That a spec has settled stays true while it is disturbed and across a restart, and says
+// nothing of another.
+func TestSettledIsAboutTheSpec(t *testing.T) {
+	c := count()
+	k := newKeeper(c)
+	for _, s := range []struct {
+		reason     string
+		generation int64
+		image      string
+		keep       bool
+		settles    bool
+		want       bool
+	}{
+		{"nothing is known", 1, "a", false, false, false},
+		{"it is begun", 1, "a", true, false, false},
+		{"it settles", 1, "a", true, true, true},
+		{"and is disturbed", 1, "a", true, false, true},
+		{"the same under another generation", 2, "a", false, false, true},
+		{"another", 3, "b", false, false, false},
+		{"another that is begun", 3, "b", true, false, false},
+	} {
+		for _, keeper := range []*revision.Keeper{k, newKeeper(c)} {
+			if s.keep {
+				if _, err := keeper.Keep(t.Context(), owner(s.generation, s.image), "", s.settles); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := keeper.Settled(t.Context(), owner(s.generation, s.image)); got != s.want || err != nil {
+				t.Errorf("%s: %v, %v", s.reason, got, err)
+			}
+		}
+	}
+}
+
+// What is provided is written when it is something else, and known after a restart; of
+// another spec it says nothing.
+func TestWhatIsProvidedIsNoted(t *testing.T) {
+	c := count()
+	k := newKeeper(c)
+	if err := k.Note(t.Context(), owner(1, "a"), []string{"Service/d"}); err != nil || c.writes != 0 {
+		t.Errorf("of a spec that was not kept nothing is noted: %d writes, %v", c.writes, err)
+	}
+	if _, err := k.Keep(t.Context(), owner(1, "a"), "", true); err != nil {
+		t.Fatal(err)
+	}
+	for i, s := range []struct {
+		provided []string
+		writes   int
+	}{
+		{[]string{"Service/d"}, 1}, {[]string{"Service/d"}, 0}, {[]string{"ConfigMap/d", "Service/d"}, 1}, {[]string{"ConfigMap/d", "Service/d"}, 0},
+	} {
+		before := c.writes
+		if err := k.Note(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
+			t.Errorf("%d: %d writes, %v", i, c.writes-before, err)
+		}
+		for _, keeper := range []*revision.Keeper{k, newKeeper(c)} {
+			if got, err := keeper.Provided(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
+				t.Errorf("%d: got %v, %v", i, got, err)
+			}
+			if got, err := keeper.Provided(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {
+				t.Errorf("%d: of another spec it has %v, %v", i, got, err)
+			}
+		}
 	}
 }
 

@@ -40,13 +40,9 @@ func (d *diary) record(ctx context.Context, owner client.Object, waited []histor
 	if err != nil {
 		return err
 	}
-	book = book.Waited(waited)
-	if e != nil {
-		if e.Result == history.Refused && book.Repeats(*e) {
-			return nil
-		}
-		e.Operator = d.version
-		book = book.Append(*e)
+	book, news := d.continued(book, waited, e)
+	if !news {
+		return nil
 	}
 	raw, err := book.Encode()
 	if err != nil {
@@ -54,6 +50,23 @@ func (d *diary) record(ctx context.Context, owner client.Object, waited []histor
 	}
 	cm.Data = map[string]string{history.Key: raw}
 	return d.save(ctx, cm)
+}
+
+// continued is the book with the entry, if there is one, and whether it is to be written.
+// What was waited for between two attempts in vain took no usual time.
+func (d *diary) continued(book history.Book, waited []history.Await, e *history.Entry) (_ history.Book, news bool) {
+	if e == nil {
+		return book.Waited(waited), true
+	}
+	if after, noted, again := book.Again(*e); again {
+		return after, noted
+	}
+	book = book.Waited(waited)
+	if e.Result == history.Refused && book.Repeats(*e) {
+		return book, false
+	}
+	e.Operator = d.version
+	return book.Append(*e), true
 }
 
 // open returns the ConfigMap, not yet created if there is none, and the book in it.
@@ -87,6 +100,8 @@ func (d *diary) blank(owner client.Object, gvk schema.GroupVersionKind, key clie
 	}}
 }
 
+// save writes the book, except where nothing is created any more: what goes with its
+// namespace leaves none.
 func (d *diary) save(ctx context.Context, cm *corev1.ConfigMap) error {
 	var err error
 	if cm.ResourceVersion == "" {
@@ -94,7 +109,7 @@ func (d *diary) save(ctx context.Context, cm *corev1.ConfigMap) error {
 	} else {
 		err = d.client.Update(ctx, cm)
 	}
-	if err != nil {
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return fmt.Errorf("cannot write the history %q: %w", cm.Name, err)
 	}
 	return nil

@@ -27,6 +27,22 @@ func (e *engine[T, W]) look(ctx context.Context, r *report[T, W]) {
 	}
 }
 
+// spare provides around what others changed. What was provided before a restart is known
+// from the revision. Certificates are none of it: they are mended in any case.
+func (e *engine[T, W]) spare(ctx context.Context, r *report[T, W], wanted, filled []lifecycle.Object) error {
+	names, err := e.applier.Names(uncertified(wanted))
+	if err != nil {
+		return err
+	}
+	before, err := e.revisions.Provided(ctx, r.obj)
+	if err != nil {
+		return err
+	}
+	r.spared = names
+	r.changes, r.drifts, err = e.applier.Spare(ctx, r.obj, filled, before)
+	return err
+}
+
 // isProvided reports whether the present spec has been provided.
 func (e *engine[T, W]) isProvided(r *report[T, W]) bool {
 	observedGeneration, _ := r.obj.Told()

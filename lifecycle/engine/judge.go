@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,8 +61,17 @@ func (e *engine[T, W]) question(ctx context.Context, obj T, seen W, step lifecyc
 		Permit: func() policy.Permit {
 			return policy.PermitOf(e.approvals(ctx, client.ObjectKeyFromObject(obj)), e.ahead(obj, seen), step, e.now())
 		},
-		Peers: func() ([]policy.Peer, error) { return e.operator.rules.peers(ctx) },
+		Doomed: func() bool { return leaving(obj) && e.doomed(ctx, obj.GetNamespace()) },
+		Peers:  func() ([]policy.Peer, error) { return e.operator.rules.peers(ctx) },
 	}
+}
+
+// doomed reports whether the namespace is being deleted; not if that cannot be told. It is
+// asked with a right that every operator has: a dry run of making what keeps a history.
+func (e *engine[T, W]) doomed(ctx context.Context, namespace string) bool {
+	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "governor-probe-"}}
+	err := e.client.Create(ctx, probe, client.DryRunAll)
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // bypassed is what the history tells of policies that did not count; nil if all did.

@@ -41,6 +41,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
 	waits    waits
+	causes   causes
 	authors  *authors
 	gvk      schema.GroupVersionKind
 
@@ -83,6 +84,7 @@ type report[T lifecycle.Custom, W any] struct {
 	changes  []apply.Change
 	drift    bool                // the changes repair what someone else changed
 	drifts   []apply.Drift       // what someone else changed and is left as it is
+	spared   []string            // what is provided where drift is only reported
 	sight    *lifecycle.Decision // what would be decided if it were not paused
 	issued   []issuer.Issued
 	due      time.Time // when a certificate is to be looked at again; zero if there is none
@@ -213,7 +215,7 @@ func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []li
 	}
 	r.due = filled.Due
 	if e.reportsDrift(r.obj) && !leaving(r.obj) {
-		r.changes, r.drifts, err = e.applier.Spare(ctx, r.obj, filled.Objects)
+		err = e.spare(ctx, r, wanted, filled.Objects)
 	} else {
 		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
 	}
@@ -230,7 +232,8 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 
 func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
-	r.decision = e.app.Planner.Next(r.obj, r.seen, e.now())
+	next := e.app.Planner.Next(r.obj, r.seen, e.now())
+	r.decision = e.causes.trace(r.key, next, func() bool { return e.fulfilled(ctx, r.obj) })
 	e.undo(ctx, r)
 }
 
@@ -282,6 +285,7 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.rules.drop(e.holder(key))
 	e.progress.forget(key)
 	e.waits.forget(key)
+	e.causes.forget(key)
 }
 
 func (e *engine[T, W]) forget(key types.NamespacedName) {

@@ -54,13 +54,18 @@ func (r *report[T, W]) accepted() bool {
 	return r.taken != nil || len(r.refusals) > 0 || r.decision.Failed || r.decision.Outcome == lifecycle.Done
 }
 
-// remember keeps the accepted spec as a revision, once, and that it has settled, once.
+// remember keeps the accepted spec as a revision, once, and that it has settled, once;
+// where drift is only reported also what is provided for it, when that is another.
 func (e *engine[T, W]) remember(ctx context.Context, r *report[T, W]) error {
 	if !r.accepted() {
 		return nil
 	}
-	_, err := e.revisions.Keep(ctx, r.obj, r.author, r.decision.Outcome == lifecycle.Done)
-	return err
+	settled := r.decision.Outcome == lifecycle.Done
+	_, err := e.revisions.Keep(ctx, r.obj, r.author, settled)
+	if err != nil || !settled || r.spared == nil {
+		return err
+	}
+	return e.revisions.Note(ctx, r.obj, r.spared)
 }
 
 // undo puts the last spec that worked back where a policy says so of one that failed. It

@@ -42,6 +42,9 @@ const (
 type Entry struct {
 	// At is when the step began.
 	At time.Time `json:"at"`
+	// Last is when a step that failed was tried again the last time, as far as that was
+	// noted: see [Book.Again]. It is zero if it was tried once.
+	Last time.Time `json:"last,omitzero"`
 	// Generation is the object's generation that the step served.
 	Generation int64 `json:"generation"`
 	// Step is what was done.
@@ -154,6 +157,35 @@ func (b Book) Repeats(e Entry) bool {
 	return ok && same && last.Result == e.Result && last.Generation == e.Generation && last.Step.Same(e.Step)
 }
 
+// Again takes in a step that has failed as the newest entry says that it has before, and
+// reports whether it is such a step. It is no entry of its own, or a quota that is used up
+// for a night would leave nothing else in the book. That it was tried last then, and the
+// error, are noted ever more seldom: when so much time has passed as from the first time
+// to the last that was noted, and no sooner than after a minute. Else the book is as it was.
+func (b Book) Again(e Entry) (_ Book, noted, again bool) {
+	last, ok := b.Last()
+	again = ok && e.Result == Failed && last.Result == Failed && last.Generation == e.Generation && last.Step.Same(e.Step)
+	if !again || e.At.Sub(last.Latest()) < max(time.Minute, last.Latest().Sub(last.At)) {
+		return b, false, again
+	}
+	last.Last, last.Message, last.raw = e.At, e.Message, nil
+	return b.amended(last), true, true
+}
+
+// Latest is when the step was tried last, as far as that was noted.
+func (e Entry) Latest() time.Time {
+	if e.Last.IsZero() {
+		return e.At
+	}
+	return e.Last
+}
+
+// amended is the book with another newest entry. No later one vouches for it yet, so the
+// chain stays whole.
+func (b Book) amended(last Entry) Book {
+	return Book{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
+}
+
 // Verify returns an error that names the first entry whose predecessor is not the
 // one it was written after. The oldest entry's predecessor may have fallen off.
 func (b Book) Verify() error {
@@ -166,15 +198,14 @@ func (b Book) Verify() error {
 	return nil
 }
 
-// Waited returns the book with what was waited for after its last step. No later
-// entry vouches for the last one yet, so the chain stays whole.
+// Waited returns the book with what was waited for after its last step.
 func (b Book) Waited(awaits []Await) Book {
 	last, ok := b.Last()
 	if !ok || len(awaits) == 0 {
 		return b
 	}
 	last.Awaited, last.raw = slices.Concat(last.Awaited, awaits), nil
-	return Book{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
+	return b.amended(last)
 }
 
 // Usual returns the median of how long what is so called took in this book, a step

@@ -127,3 +127,46 @@ func TestUsual(t *testing.T) {
 		}
 	}
 }
+
+// A step that fails for a night is one entry, and is written less and less often.
+func TestAgain(t *testing.T) {
+	failed := func(at time.Duration, said string) history.Entry {
+		e := entry(0)
+		e.At, e.Result, e.Message = e.At.Add(at), history.Failed, said
+		return e
+	}
+	b := book(1).Append(failed(0, "exceeded quota"))
+	writes := 0
+	for at := 30 * time.Second; at <= 12*time.Hour; at += 30 * time.Second {
+		after, noted, again := b.Again(failed(at, "exceeded quota, used: "+at.String()))
+		if !again {
+			t.Fatalf("after %s it is taken for another", at)
+		}
+		if b = after; noted {
+			writes++
+		}
+	}
+	last, _ := b.Last()
+	if len(b.Entries) != 2 || writes != 10 || last.Last.Sub(last.At) != 512*time.Minute || last.Message != "exceeded quota, used: 8h32m0s" {
+		t.Errorf("%d entries, written %d times, last %s: %s", len(b.Entries), writes, last.Last, last.Message)
+	}
+	if err := b.Append(entry(2)).Verify(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhatIsNotAgain(t *testing.T) {
+	failed := entry(1)
+	failed.Result = history.Failed
+	b := book(1).Append(failed)
+	other, later, done := failed, failed, failed
+	other.Step.Target, later.Generation, done.Result = "2", 7, history.Succeeded
+	for reason, e := range map[string]history.Entry{"another target": other, "another generation": later, "it succeeded": done} {
+		if _, noted, again := b.Again(e); noted || again {
+			t.Errorf("%s: it is another entry", reason)
+		}
+	}
+	if _, _, again := book(1).Again(entry(0)); again {
+		t.Error("what succeeds twice is told twice")
+	}
+}

@@ -32,6 +32,9 @@ type Question struct {
 	// Permit says what the object's approvals say of the step. It is called if the
 	// step needs one.
 	Permit func() Permit
+	// Doomed reports whether the object's namespace is being deleted, where no approval can
+	// be made any more. It is called if the step waits for one; nil means that it is not.
+	Doomed func() bool
 	// Peers returns all objects that the operator runs. It is called if there are waves.
 	Peers func() ([]Peer, error)
 }
@@ -125,6 +128,15 @@ func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
 		return nil
 	}
 	because := cmp.Or(permit.Because, "nobody has approved")
-	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval, and %s; approve with `kubectl governor approve %s %s -n %s`",
-		q.Step.Class, because, strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
+	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval, and %s; %s", q.Step.Class, because, q.wayOut())
+}
+
+// wayOut is what to do about a step that waits for an approval.
+func (q Question) wayOut() string {
+	about := fmt.Sprintf("%s %s -n %s", strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
+	if q.Doomed == nil || !q.Doomed() {
+		return fmt.Sprintf("approve with `kubectl governor approve %s`", about)
+	}
+	return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl annotate %s %s=REASON`",
+		about, lifecycle.AnnotationBypass)
 }

@@ -98,6 +98,22 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// Where no approval can be made any more, another way out is told.
+func TestAnApprovalCannotBeMadeInANamespaceThatGoes(t *testing.T) {
+	for doomed, want := range map[bool]string{
+		false: "nobody has approved; approve with `kubectl governor approve ring orders -n team`",
+		true: "nobody has approved; none can be made any more, because the namespace is being deleted; " +
+			"let it go with `kubectl annotate ring orders -n team governor.dev/bypass-policy=REASON`",
+	} {
+		q := question(restart)
+		q.Doomed = func() bool { return doomed }
+		v := policy.NewSet([]v1alpha1.OperationPolicy{made("p", approving("Disruptive"))}).Judge(q)
+		if len(v.Refusals) != 1 || !strings.HasSuffix(v.Refusals[0].Message, want) {
+			t.Errorf("got %+v, want %q", v.Refusals, want)
+		}
+	}
+}
+
 // A window that never opens is a fault, and holds: nobody knows what was meant.
 func TestAPolicyThatCannotBeFollowedHolds(t *testing.T) {
 	set := policy.NewSet([]v1alpha1.OperationPolicy{made("p", func(s *v1alpha1.OperationPolicySpec) {

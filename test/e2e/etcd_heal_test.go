@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // pod is the member's present pod.
@@ -138,7 +139,7 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 	for _, harm := range harms {
 		t.Run(harm.name, func(t *testing.T) {
 			before := c.settled(t)
-			victim := before.Status.Leader
+			victim, begun := before.Status.Leader, len(c.history(t).Entries)
 			process := c.process(t, victim)
 			if err := harm.do(fmt.Sprintf("/proc/%d/root/var/lib/etcd/data/member", process)); err != nil {
 				t.Fatal(err)
@@ -150,6 +151,11 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 				})
 			})
 			replaced(t, before, c.settled(t), victim)
+			for _, e := range c.history(t).Entries[begun:] {
+				if e.Step.Cause != lifecycle.Fault {
+					t.Errorf("a fault began it, and the cause of %s is %s", e.Step, e.Step.Cause)
+				}
+			}
 		})
 	}
 	c.noOrphans(t)

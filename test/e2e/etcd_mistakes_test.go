@@ -1,13 +1,19 @@
 package e2e_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
 )
 
 // refused makes the edit and returns what the user hears.
@@ -54,6 +60,43 @@ func TestEtcdTheFirstImageIsMissing(t *testing.T) {
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Repository = "" })
 	c.settled(t)
+}
+
+// TestEtcdQuota: a member that there is no room for is told, once in the history, and comes when there is.
+func TestEtcdQuota(t *testing.T) {
+	c := formed(t, 1)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "one"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: resource.MustParse("1")}
+	if err := api.Create(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the quota is counted", func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil || len(quota.Status.Used) == 0 {
+			return fmt.Errorf("%w: %w", errNotYet, err)
+		}
+		return nil
+	})
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 2 })
+	eventually(t, "it is told", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		return tells(obj, lifecycle.Blocked, "QuotaExceeded")
+	})
+	if err := api.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	c.settled(t)
+	var failed []history.Entry
+	for _, e := range c.history(t).Entries {
+		if e.Result == history.Failed {
+			failed = append(failed, e)
+		}
+	}
+	if len(failed) != 1 || failed[0].Step.Name != etcd.StartMember || !contains(failed[0].Message, "exceeded quota: one") {
+		t.Errorf("the history has %+v", failed)
+	}
 }
 
 // TestEtcdNoNodeIsFree is told after a while, and corrected; members that serve are not

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/config"
@@ -124,6 +126,45 @@ func TestEtcdWithoutVolumesDoesAsForetold(t *testing.T) {
 	c.Apply(t, func(s *etcdv1.EtcdClusterSpec) { s.Size, s.Storage.Retention = 1, etcdv1.Retain })
 	c.settled(t)
 	c.goesAsForetold(t)
+}
+
+// TestEtcdInMemoryDoesAsForetold: what members in memory have is lost with their pods, so more of it replaces them.
+func TestEtcdInMemoryDoesAsForetold(t *testing.T) {
+	inMemory := func(mebibytes string) func(*etcdv1.EtcdClusterSpec) {
+		size := resource.MustParse(mebibytes)
+		return func(s *etcdv1.EtcdClusterSpec) { s.Storage.Medium, s.Storage.Size = etcdv1.Memory, &size }
+	}
+	c := formed(t, 3, inMemory("128Mi"))
+	c.doesAsForetold(t, "more memory", inMemory("256Mi"))
+	c.doesAsForetold(t, "one member less", func(s *etcdv1.EtcdClusterSpec) { s.Size = 2 })
+	c.goesAsForetold(t)
+}
+
+// TestEtcdVolumesGrowAsForetold: nothing restarts, and a member that comes later has the larger volume from the start.
+func TestEtcdVolumesGrowAsForetold(t *testing.T) {
+	sized := func(size string) func(*etcdv1.EtcdClusterSpec) {
+		q := resource.MustParse(size)
+		return func(s *etcdv1.EtcdClusterSpec) { s.Storage.Size = &q }
+	}
+	c := formed(t, 2, sized("1Gi"))
+	pods := []types.UID{c.pod(t, "etcd-0").UID, c.pod(t, "etcd-1").UID}
+	c.doesAsForetold(t, "larger volumes", sized("2Gi"))
+	if now := []types.UID{c.pod(t, "etcd-0").UID, c.pod(t, "etcd-1").UID}; !slices.Equal(now, pods) {
+		t.Errorf("the pods were %v and are %v", pods, now)
+	}
+	c.doesAsForetold(t, "larger volumes, and one member more", func(s *etcdv1.EtcdClusterSpec) {
+		sized("3Gi")(s)
+		s.Size = 3
+	})
+	volumes, err := c.volumes(t.Context())
+	if err != nil || len(volumes) != 3 {
+		t.Fatalf("%v, %v", volumes, err)
+	}
+	for _, v := range volumes {
+		if asked := v.Spec.Resources.Requests.Storage(); asked.Cmp(resource.MustParse("3Gi")) != 0 {
+			t.Errorf("%s asks for %s", v.Name, asked)
+		}
+	}
 }
 
 // TestEtcdComesAndGoesAsForetold previews the creation and the deletion.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -227,6 +228,36 @@ func allow(t *testing.T, namespace, user string) {
 		ObjectMeta: name, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name.Name},
 		Subjects: []rbacv1.Subject{{Kind: "User", Name: user, APIGroup: rbacv1.GroupName}},
 	}))
+}
+
+// In a namespace that is being deleted nobody can approve, the book is gone, and what holds the farewell says the way out.
+func TestAFarewellInANamespaceThatGoes(t *testing.T) {
+	namespace, _, _ := clocked(t, "r")
+	newPolicy(t, namespace, "words", words)
+	a := approvalOf(t, namespace, "late", "m000002")
+	book, err := get(t, &corev1.ConfigMap{}, namespace, "r.ring-history")
+	must(t, err)
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	must(t, api.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	for _, obj := range []client.Object{book, r} { // as the namespace controller does
+		must(t, api.Delete(t.Context(), obj))
+	}
+	if err := as(t, "ann").Create(t.Context(), a); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		t.Errorf("it was approved: %v", err)
+	}
+	ringHeld(t, namespace, "r", "nobody has approved", "kubectl annotate ring r -n "+namespace+" governor.dev/bypass-policy=REASON")
+	eventually(t, "it is let go", func() error {
+		base := r.DeepCopyObject().(*ring.Ring)
+		r.Annotations = map[string]string{lifecycle.AnnotationBypass: "it goes"}
+		return api.Patch(t.Context(), r, client.MergeFrom(base))
+	})
+	eventually(t, "it goes", func() error {
+		if _, err := get(t, &ring.Ring{}, namespace, "r"); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("it is still there: %w", err)
+		}
+		return nil
+	})
 }
 
 // A preview says which policies would hold a step, and what has been approved.

@@ -268,6 +268,32 @@ func TestTheBudgetPacesTheFleet(t *testing.T) {
 	}
 }
 
+// A step that fails again and again is told once, and the book is not written each time.
+func TestAStepThatFailsForLongIsOneEntry(t *testing.T) {
+	installRings(t)
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace)
+	op.lists.Refuse(errors.New("the ring is away"))
+	newRing(t, namespace, "r", 1)
+	eventually(t, "the step has failed five times", func() error {
+		if n := op.lists.Refused(); n < 5 {
+			return fmt.Errorf("%d times", n)
+		}
+		return nil
+	})
+	op.lists.Refuse(nil)
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	failed := 0
+	for _, e := range bookOf(t, namespace, "r").Entries {
+		if e.Result == history.Failed {
+			failed++
+		}
+	}
+	if failed != 1 {
+		t.Errorf("%d entries tell that it failed", failed)
+	}
+}
+
 func TestOnlyTheLeaderActsAndAnotherTakesOver(t *testing.T) {
 	namespace := newNamespace(t)
 	elect := func(o *ctrl.Options, _ *engine.Options) {

@@ -9,6 +9,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -342,4 +343,30 @@ func TestDriftIsLeftWhereAPolicySaysSo(t *testing.T) {
 	left(t, namespace, "")
 	_, err := get(t, &corev1.Service{}, namespace, "m")
 	must(t, err)
+}
+
+// What was deleted while nobody watched is reported too, and what is new is provided.
+func TestMissingObjectsAreReportedAfterARestart(t *testing.T) {
+	installRings(t)
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace)
+	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
+	newRing(t, namespace, "r", 3)
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	quiet(t, namespace, op)
+	op.stop()
+	must(t, api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r-odd"}}))
+	op = startOperatorIn(t, setting{lists: op.lists}, namespace)
+	ringReaches(t, namespace, "r", lifecycle.Drifted, metav1.ConditionTrue, "ChangedByOthers")
+	quiet(t, namespace, op)
+	if _, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd"); !apierrors.IsNotFound(err) {
+		t.Errorf("it was made again, or cannot be seen: %v", err)
+	}
+	annotateRing(t, namespace, "anybody/wakes", "it")
+	quiet(t, namespace, op)
+	newRing(t, namespace, "another", 1)
+	ringReaches(t, namespace, "another", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if _, err := get(t, &corev1.ConfigMap{}, namespace, "another"); err != nil {
+		t.Errorf("what is declared anew is provided: %v", err)
+	}
 }

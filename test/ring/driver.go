@@ -22,6 +22,7 @@ type Lists struct {
 	mu      sync.Mutex
 	rings   map[types.UID]World
 	refusal error
+	refused int
 }
 
 // NewLists returns the member lists of no ring.
@@ -32,6 +33,13 @@ func (l *Lists) Refuse(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refusal = err
+}
+
+// Refused is how many changes were answered with an error.
+func (l *Lists) Refused() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refused
 }
 
 func (l *Lists) get(id types.UID) World {
@@ -45,6 +53,7 @@ func (l *Lists) set(id types.UID, name string, revision int, to Member) error {
 	defer l.mu.Unlock()
 	w := l.rings[id]
 	if l.refusal != nil {
+		l.refused++
 		return l.refusal
 	}
 	if w.Revision != revision {

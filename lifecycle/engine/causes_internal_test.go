@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// A story has one decision a turn. "Fault:Remove" is a step with its cause, "?Ready" a wait
+// that the planner takes for a wish, "." the end.
+func caused(word string) lifecycle.Decision {
+	if word == "." {
+		return lifecycle.First()
+	}
+	if name, waits := strings.CutPrefix(word, "?"); waits {
+		return lifecycle.Decision{Outcome: lifecycle.Waiting, Step: lifecycle.Step{Name: name, Cause: lifecycle.SpecChange}}
+	}
+	cause, name, _ := strings.Cut(word, ":")
+	return lifecycle.Proceed(lifecycle.Step{Name: name, Cause: lifecycle.Cause(cause)})
+}
+
+func TestCauses(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		fulfilled bool
+		story     string
+		want      string
+	}{
+		"Replaced": {"what follows from a fault has it for its cause", true,
+			"Fault:Remove SpecChange:Add Fault:Start ?CaughtUp SpecChange:Promote .", "Fault Fault Fault Fault Fault"},
+		"Drift":  {"and so has what follows from drift", true, "Drift:Remove SpecChange:Add .", "Drift Drift"},
+		"Wished": {"a change has itself", false, "SpecChange:Add SpecChange:Promote .", "SpecChange SpecChange"},
+		"Within": {"a fault in the middle of a change does not hide the change", false,
+			"SpecChange:Add Fault:Remove SpecChange:Add .", "SpecChange Fault SpecChange"},
+		"Later": {"what comes after all was well is another story", true,
+			"Fault:Remove SpecChange:Add . SpecChange:Restart", "Fault Fault SpecChange"},
+		"Nobody":  {"what has no cause gets none", true, "Fault:Remove :Tidy .", "Fault "},
+		"Outside": {"an operator that renders anew follows from no fault", true, "SpecChange:Restart .", "SpecChange"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all causes
+			var got []string
+			for word := range strings.FieldsSeq(c.story) {
+				d := all.trace(types.NamespacedName{Name: "a"}, caused(word), func() bool { return c.fulfilled })
+				if d.Outcome != lifecycle.Done {
+					got = append(got, string(d.Step.Cause))
+				}
+			}
+			if said := strings.Join(got, " "); said != c.want {
+				t.Errorf("%s: got %q, want %q", c.reason, said, c.want)
+			}
+		})
+	}
+}

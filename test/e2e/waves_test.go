@@ -1,0 +1,143 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
+)
+
+// fleet makes clusters of one member in one namespace, and waits for them.
+func fleet(t *testing.T, names ...string) []*cluster {
+	t.Helper()
+	first := newCluster(t)
+	var all []*cluster
+	for _, name := range names {
+		c := &cluster{client.ObjectKey{Namespace: first.key.Namespace, Name: name}, first.driver}
+		c.Apply(t, func(s *etcdv1.EtcdClusterSpec) { s.Size, s.Version = 1, "3.6.16" })
+		all = append(all, c)
+	}
+	for _, c := range all {
+		c.settled(t)
+	}
+	return all
+}
+
+// restart is the first restart in the history that succeeded after that many entries, and
+// when the member served again.
+func (c *cluster) restart(t *testing.T, after int) (began, served time.Time) {
+	t.Helper()
+	for _, e := range c.history(t).Entries[after:] {
+		if e.Step.Name != "Restart" || e.Result != history.Succeeded {
+			continue
+		}
+		served = e.At.Add(e.Duration)
+		for _, a := range e.Awaited {
+			served = served.Add(a.Duration)
+		}
+		return e.At, served
+	}
+	t.Fatalf("%s was not restarted: %+v", c.key, c.history(t).Entries)
+	return began, served
+}
+
+// refusedBy reports whether the history has a refusal by a gate of that name.
+func (c *cluster) refusedBy(t *testing.T, gate string) bool {
+	t.Helper()
+	return slices.ContainsFunc(c.history(t).Entries, func(e history.Entry) bool {
+		return e.Result == history.Refused && strings.HasSuffix(e.HeldBy, "/"+gate)
+	})
+}
+
+// TestWaves: an upgrade reaches the clusters of the last wave when the first has soaked;
+// and a bad one stops at the first, and all say so.
+func TestWaves(t *testing.T) {
+	const soak = 4 * time.Second
+	all := fleet(t, "canary", "orders", "users")
+	canary, others := all[0], all[1:]
+	must(t, "-n", canary.key.Namespace, "label", "etcd", "canary", "wave=first")
+	canary.ruled(t, func(s *v1alpha1.OperationPolicySpec) {
+		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: soak}, Waves: []v1alpha1.Wave{
+			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
+		}}
+	})
+	give := func(v string) {
+		for _, c := range all {
+			c.Apply(t, version(v))
+		}
+	}
+	give("3.7")
+	for _, c := range all {
+		c.settled(t)
+	}
+	_, served := canary.restart(t, 0)
+	for _, c := range others {
+		began, _ := c.restart(t, 0)
+		if waited := began.Sub(served); waited < soak-time.Second || !c.refusedBy(t, "Canary") { // conditions have whole seconds
+			t.Errorf("%s was restarted %s after the first wave was well, %+v", c.key, waited, c.history(t).Entries)
+		}
+	}
+	before := [2]any{others[0].pod(t, "orders-0").UID, others[1].pod(t, "users-0").UID}
+	give("3.7.99") // no such image
+	canary.Settles(t, lifecycle.Blocked, string(lifecycle.ImageUnpullable))
+	halted := fmt.Sprintf(`halted, because EtcdCluster %s of wave "first" is not well: %s`, canary.key, lifecycle.ImageUnpullable)
+	for _, c := range others {
+		c.held(t, halted)
+		says(t, c.key.Namespace, 0, []string{halted, "HeldByPolicy"}, "status", "etcd/"+c.key.Name)
+	}
+	says(t, canary.key.Namespace, 0, []string{string(lifecycle.ImageUnpullable)}, "status", "etcd/canary")
+	canary.holding(t, 2)
+	if now := [2]any{others[0].pod(t, "orders-0").UID, others[1].pod(t, "users-0").UID}; now != before {
+		t.Error("the last wave was touched")
+	}
+	for _, c := range append(slices.Clone(others), canary) {
+		c.Apply(t, version("3.7"))
+	}
+	canary.settled(t)
+}
+
+// holding waits until the policy's status says that so many objects are held.
+func (c *cluster) holding(t *testing.T, held int32) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("the policy holds %d", held), func(ctx context.Context) error {
+		p := &v1alpha1.OperationPolicy{}
+		if err := api.Get(ctx, client.ObjectKey{Name: c.key.Namespace}, p); err != nil || p.Status.Held != held {
+			return fmt.Errorf("%w: %d, %w", errNotYet, p.Status.Held, err)
+		}
+		return nil
+	})
+}
+
+// TestABudgetOverClusters: two that are to be upgraded at the same moment are restarted
+// one after the other.
+func TestABudgetOverClusters(t *testing.T) {
+	pair := fleet(t, "orders", "users")
+	pair[0].ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{Disturbed: 1, Per: "Fleet"} })
+	for _, c := range pair {
+		c.Apply(t, version("3.7"))
+	}
+	for _, c := range pair {
+		c.settled(t)
+	}
+	first, second := pair[0], pair[1]
+	if second.refusedBy(t, "Budget") == first.refusedBy(t, "Budget") {
+		t.Errorf("one of them waits for the other: %+v, %+v", first.history(t).Entries, second.history(t).Entries)
+	}
+	if first.refusedBy(t, "Budget") {
+		first, second = second, first
+	}
+	_, served := first.restart(t, 0)
+	if began, _ := second.restart(t, 0); began.Before(served) {
+		t.Errorf("%s was restarted at %s, when %s did not serve before %s", second.key, began, first.key, served)
+	}
+}
