@@ -33,11 +33,11 @@ func fleet(t *testing.T, names ...string) []*cluster {
 	return all
 }
 
-// restart is the first restart in the history that succeeded after that many entries, and
+// restart is the first restart in the history that succeeded, and
 // when the member served again.
-func (c *cluster) restart(t *testing.T, after int) (began, served time.Time) {
+func (c *cluster) restart(t *testing.T) (began, served time.Time) {
 	t.Helper()
-	for _, e := range c.history(t).Entries[after:] {
+	for _, e := range c.history(t).Entries {
 		if e.Step.Name != "Restart" || e.Result != history.Succeeded {
 			continue
 		}
@@ -80,9 +80,9 @@ func TestWaves(t *testing.T) {
 	for _, c := range all {
 		c.settled(t)
 	}
-	_, served := canary.restart(t, 0)
+	_, served := canary.restart(t)
 	for _, c := range others {
-		began, _ := c.restart(t, 0)
+		began, _ := c.restart(t)
 		if waited := began.Sub(served); waited < soak-time.Second || !c.refusedBy(t, "Canary") { // conditions have whole seconds
 			t.Errorf("%s was restarted %s after the first wave was well, %+v", c.key, waited, c.history(t).Entries)
 		}
@@ -136,8 +136,8 @@ func TestABudgetOverClusters(t *testing.T) {
 	if first.refusedBy(t, "Budget") {
 		first, second = second, first
 	}
-	_, served := first.restart(t, 0)
-	if began, _ := second.restart(t, 0); began.Before(served) {
+	_, served := first.restart(t)
+	if began, _ := second.restart(t); began.Before(served) {
 		t.Errorf("%s was restarted at %s, when %s did not serve before %s", second.key, began, first.key, served)
 	}
 }
