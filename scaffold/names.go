@@ -77,6 +77,9 @@ func (p *Project) checkKind(k Kind) error {
 	case token.IsKeyword(k.lower()) || slices.Contains(taken, k.lower()) || k.lower() == p.Version:
 		return fmt.Errorf("the kind is %q: a Go package cannot be called %q here; use another name", k.Name, k.lower())
 	}
+	if app := p.Name + "-" + k.lower(); len(app) > validation.LabelValueMaxLength {
+		return fmt.Errorf("the application would be called %q, and a label has at most %d characters: use a shorter NAME or kind", app, validation.LabelValueMaxLength)
+	}
 	if wrong := validation.IsDNS1035Label(k.Plural); len(wrong) > 0 {
 		return fmt.Errorf("--plural is %q: use lower case letters, digits and hyphens, beginning with a letter", k.Plural)
 	}
