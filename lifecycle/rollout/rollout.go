@@ -3,6 +3,7 @@
 package rollout
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,8 +56,8 @@ func gaveUp(c appsv1.DeploymentCondition) bool {
 }
 
 // Rolling is a rule: it waits until so many pods answer, all of the present template, and is silent when they do. It
-// blocks when Kubernetes has given up.
-func (s State) Rolling(size int32) lifecycle.Decision {
+// blocks when Kubernetes has given up. The image is what the pods of a Deployment that does not exist yet will run.
+func (s State) Rolling(size int32, image string) lifecycle.Decision {
 	if s.Current && s.Available == size && s.Updated == size && s.Total == size {
 		return lifecycle.Decision{}
 	}
@@ -65,7 +66,8 @@ func (s State) Rolling(size int32) lifecycle.Decision {
 		return lifecycle.Block("RolloutStuck", said+", and no progress is made. See what hinders the others (kubectl describe pods), or change the spec.")
 	}
 	return lifecycle.WaitFor(lifecycle.Step{
-		Name: RolledOut, Reason: "RollingOut", Message: said + ".", Args: map[string]string{"size": strconv.Itoa(int(size))},
+		Name: RolledOut, Reason: "RollingOut", Message: said + ".",
+		Args: map[string]string{"size": strconv.Itoa(int(size)), "image": cmp.Or(s.Image, image)},
 	}, time.Time{})
 }
 
@@ -77,5 +79,5 @@ func (s State) After(step lifecycle.Step) State {
 		return s
 	}
 	n := int32(size)
-	return State{Current: true, Image: s.Image, Total: n, Updated: n, Available: n, Pods: s.Pods}
+	return State{Current: true, Image: step.Args["image"], Total: n, Updated: n, Available: n, Pods: s.Pods}
 }

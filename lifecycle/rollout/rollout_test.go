@@ -11,10 +11,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle/rollout"
 )
 
-func deployment(generation, observed int64, conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
+func deployment(generation int64, conditions ...appsv1.DeploymentCondition) *appsv1.Deployment {
 	d := rollout.Deployment("app", "x", 2, corev1.PodSpec{Containers: []corev1.Container{{Image: "i:1"}}})
 	d.Generation = generation
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: observed, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 1, Conditions: conditions}
+	d.Status = appsv1.DeploymentStatus{ObservedGeneration: 2, Replicas: 3, UpdatedReplicas: 2, AvailableReplicas: 1, Conditions: conditions}
 	return d
 }
 
@@ -35,10 +35,10 @@ func TestOf(t *testing.T) {
 		want   rollout.State
 	}{
 		"None":    {"there is no Deployment yet", nil, rollout.State{Pods: []string{"a", "b"}}},
-		"Current": {"its status is about its spec", deployment(2, 2), rollout.State{Current: true, Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
-		"Old":     {"its status is about an earlier spec", deployment(3, 2), rollout.State{Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
-		"Stuck":   {"Kubernetes has given up", deployment(2, 2, stuck), rollout.State{Current: true, Stuck: true, Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
-		"Retried": {"what was stuck was an earlier spec", deployment(3, 2, stuck), rollout.State{Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
+		"Current": {"its status is about its spec", deployment(2), rollout.State{Current: true, Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
+		"Old":     {"its status is about an earlier spec", deployment(3), rollout.State{Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
+		"Stuck":   {"Kubernetes has given up", deployment(2, stuck), rollout.State{Current: true, Stuck: true, Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
+		"Retried": {"what was stuck was an earlier spec", deployment(3, stuck), rollout.State{Image: "i:1", Total: 3, Updated: 2, Available: 1, Pods: []string{"a", "b"}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,18 +54,22 @@ func TestRolling(t *testing.T) {
 	for total := range int32(3) {
 		for available := range int32(3) {
 			s := rollout.State{Current: true, Image: "i", Total: total, Updated: 2, Available: available}
-			d := s.Rolling(2)
+			d := s.Rolling(2, "i")
 			if quiet := total == 2 && available == 2; quiet == d.Speaks() {
 				t.Errorf("%+v: %s", s, d)
 			}
-			if after := s.After(d.Step); d.Speaks() && after.Rolling(2).Speaks() {
+			if after := s.After(d.Step); d.Speaks() && after.Rolling(2, "i").Speaks() {
 				t.Errorf("%+v ends as %+v", s, after)
 			}
 			s.Stuck = true
-			if d := s.Rolling(2); d.Speaks() && d.Reason != "RolloutStuck" {
+			if d := s.Rolling(2, "i"); d.Speaks() && d.Reason != "RolloutStuck" {
 				t.Errorf("%+v: %s", s, d)
 			}
 		}
+	}
+	var none rollout.State
+	if after := none.After(none.Rolling(1, "i").Step); after.Image != "i" {
+		t.Errorf("there will be servers of the image %q", after.Image)
 	}
 	s := rollout.State{Total: 1, Image: "i"}
 	if diff := cmp.Diff(s, s.After(lifecycle.Step{Name: "Upgrade", Args: map[string]string{"size": "3"}})); diff != "" {
