@@ -16,8 +16,12 @@ var (
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._~]*(/[-A-Za-z0-9._~]+)*$`)
 )
 
-// taken are packages and folders of every project, and what its code calls otherwise.
-var taken = []string{"api", "config", "driver", "main", "bin", "engine", "operator", "runtime", "errors", "options", "register", "version", "vendor", "internal", "lifecycle", "trial", "sim", "client"}
+// taken are packages and folders of every project, what its code imports, and what it calls otherwise.
+var taken = []string{
+	"api", "config", "driver", "main", "bin", "engine", "operator", "runtime", "errors", "options", "register", "version", "vendor", "internal",
+	"lifecycle", "trial", "sim", "client", "rollout", "observe", "testcluster", "corev1", "appsv1", "metav1", "schema", "context", "fmt", "time",
+	"os", "testing", "rand", "reflect", "cmp",
+}
 
 func (k Kind) lower() string { return strings.ToLower(k.Name) }
 
