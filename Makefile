@@ -122,7 +122,7 @@ test-envtest: $(LOCALKUBE) ## Against a real API server
 test-examples: $(LOCALKUBE) ## Operators of others, against this working tree: the chocolate factory, and a new project
 	@echo "== examples"
 	@assets="$$($(LOCALKUBE) envtest-assets)" && export KUBEBUILDER_ASSETS="$$assets" && \
-	$(MAKE) --no-print-directory -C examples/chocolate-factory test && go test -count=1 ./scaffold
+	$(MAKE) --no-print-directory -C examples/chocolate-factory test && go test -count=1 -timeout 20m ./scaffold
 
 .PHONY: test-localkube
 test-localkube: ## The local cluster itself: networking, volumes, faults, and that nothing is left

@@ -63,6 +63,12 @@ type Planner[T Custom, W any] interface {
 	Conditions(want T, seen W, d Decision) []Condition
 }
 
+// NoConditions is for a Planner to embed that has no conditions of its own.
+type NoConditions[T Custom, W any] struct{}
+
+// Conditions implements Planner.
+func (NoConditions[T, W]) Conditions(T, W, Decision) []Condition { return nil }
+
 // Driver is the same application's contact with the world.
 type Driver[T Custom, W any] interface {
 	// Observe returns the world as it is. What does not answer is a value in W

@@ -16,8 +16,12 @@ var (
 	moduleName  = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9._~]*(/[-A-Za-z0-9._~]+)*$`)
 )
 
-// taken are packages and folders of every project, and what its code calls otherwise.
-var taken = []string{"api", "config", "driver", "main", "bin", "engine", "operator", "runtime", "errors", "options", "register", "version", "vendor", "internal", "lifecycle", "trial", "sim", "client"}
+// taken are packages and folders of every project, what its code imports, and what it calls otherwise.
+var taken = []string{
+	"api", "config", "driver", "main", "bin", "engine", "operator", "runtime", "errors", "options", "register", "version", "vendor", "internal",
+	"lifecycle", "trial", "sim", "client", "rollout", "observe", "testcluster", "corev1", "appsv1", "metav1", "schema", "context", "fmt", "time",
+	"os", "testing", "rand", "reflect", "cmp",
+}
 
 func (k Kind) lower() string { return strings.ToLower(k.Name) }
 
@@ -76,6 +80,9 @@ func (p *Project) checkKind(k Kind) error {
 		return fmt.Errorf("the kind is %q: names that end with List, Spec or Status are made for every kind", k.Name)
 	case token.IsKeyword(k.lower()) || slices.Contains(taken, k.lower()) || k.lower() == p.Version:
 		return fmt.Errorf("the kind is %q: a Go package cannot be called %q here; use another name", k.Name, k.lower())
+	}
+	if app := p.Name + "-" + k.lower(); len(app) > validation.LabelValueMaxLength {
+		return fmt.Errorf("the application would be called %q, and a label has at most %d characters: use a shorter NAME or kind", app, validation.LabelValueMaxLength)
 	}
 	if wrong := validation.IsDNS1035Label(k.Plural); len(wrong) > 0 {
 		return fmt.Errorf("--plural is %q: use lower case letters, digits and hyphens, beginning with a letter", k.Plural)

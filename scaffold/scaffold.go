@@ -65,7 +65,7 @@ var files = map[string]string{
 // kindFiles are those of a kind.
 var kindFiles = map[string]string{
 	"types.go.tmpl": "api/{{version}}/{{kind}}.go", "planner.go.tmpl": "{{kind}}/planner.go", "planner_test.go.tmpl": "{{kind}}/planner_test.go",
-	"driver.go.tmpl": "{{kind}}/driver/driver.go", "app.go.tmpl": "{{kind}}/driver/app.go", "kind_test.go.tmpl": "{{kind}}_test.go",
+	"driver.go.tmpl": "{{kind}}/driver/driver.go", "object.go.tmpl": "api/{{version}}/{{kind}}_object.go", "kind_test.go.tmpl": "{{kind}}_test.go",
 	"crd.yaml.tmpl": "config/crd/{{group}}_{{plural}}.yaml", "sample.yaml.tmpl": "config/samples/{{kind}}.yaml",
 }
 
@@ -81,16 +81,41 @@ func New(dir string, p Project, e Engine) ([]string, error) {
 	for template, path := range files {
 		all[p.fill(path)] = p.fill(read(template))
 	}
-	all["go.mod"] = strings.ReplaceAll(all["go.mod"], "{{governor}}", e.Version)
-	if e.Directory != "" {
-		all["go.mod"] += "\nreplace github.com/governor-dev/governor => " + e.Directory + "\n"
+	require, err := e.required(all["go.mod"])
+	if err != nil {
+		return nil, err
 	}
+	all["go.mod"] = require
 	all["main.go"] = p.registered(all["main.go"], p.Kinds)
 	for _, k := range p.Kinds {
 		p.addKind(all, k)
 	}
-	p.shared(all)
+	all["api/"+p.Version+"/zz_generated.deepcopy.go"] = p.copies(p.fill(read("deepcopy_head.go.tmpl")), p.Kinds)
+	if all["config/rbac/role.yaml"], err = p.roles(p.fill(read("role.yaml.tmpl")), p.Kinds); err != nil {
+		return nil, err
+	}
+	all[projectFile] = p.written()
+	if all["install.yaml"], err = p.install(dir, all); err != nil {
+		return nil, err
+	}
 	return write(dir, all)
+}
+
+// required is the go.mod with the engine in it: of its version, or of the working tree.
+func (e Engine) required(mod string) (string, error) {
+	mod = strings.ReplaceAll(mod, "{{governor}}", e.Version)
+	if e.Directory == "" {
+		return mod, nil
+	}
+	tree, err := filepath.Abs(e.Directory) // go.mod is in another directory than whoever says it
+	if err != nil {
+		return "", err
+	}
+	raw, err := os.ReadFile(filepath.Join(tree, "go.mod")) //nolint:gosec // of the author's own machine
+	if err != nil || !strings.HasPrefix(string(raw), "module github.com/governor-dev/governor\n") {
+		return "", fmt.Errorf("--engine is %q, which is no working tree of Governor: it has no go.mod of github.com/governor-dev/governor", e.Directory)
+	}
+	return mod + "\nreplace github.com/governor-dev/governor => " + tree + "\n", nil
 }
 
 // Add writes another kind into the project in the directory, and returns the paths of what it wrote.
@@ -114,34 +139,10 @@ func Add(dir string, k Kind) ([]string, error) {
 			return nil, fmt.Errorf("%s exists already; nothing was written", path)
 		}
 	}
-	program, err := os.ReadFile(filepath.Join(dir, "main.go")) //nolint:gosec // of the author's own project
-	if err != nil {
-		return nil, err
-	}
-	if all["main.go"] = p.registered(string(program), []Kind{k}); all["main.go"] == string(program) {
-		return nil, errors.New("main.go has lost its marks \"// governor:imports\" and \"// governor:register\", so nobody knows where to add the kind")
-	}
-	p.shared(all)
-	if err := p.keep(dir, all); err != nil {
+	if err := p.edit(dir, k, all); err != nil {
 		return nil, err
 	}
 	return write(dir, all)
-}
-
-// keep leaves what the author may have changed, apart from the new kind.
-func (p Project) keep(dir string, all map[string]string) error {
-	manager, err := os.ReadFile(filepath.Join(dir, "config/manager.yaml")) //nolint:gosec // of the author's own project
-	if err != nil {
-		return err
-	}
-	before := p
-	before.Kinds = p.Kinds[:len(p.Kinds)-1]
-	all["config/manager.yaml"] = strings.ReplaceAll(string(manager), `["`+before.resources()+`"]`, `["`+p.resources()+`"]`)
-	if all["config/manager.yaml"] == string(manager) {
-		return fmt.Errorf("config/manager.yaml does not have the line %q in its webhooks, so nobody knows where to add the kind", `resources: ["`+before.resources()+`"]`)
-	}
-	all["install.yaml"], err = p.install(dir, all)
-	return err
 }
 
 // addKind adds the files of one kind.
@@ -151,18 +152,10 @@ func (p Project) addKind(all map[string]string, k Kind) {
 	}
 }
 
-// shared adds what all kinds are in: deep copies, roles, install.yaml, and what the project is.
-func (p Project) shared(all map[string]string) {
-	copies, rules := p.fill(read("deepcopy_head.go.tmpl")), ""
-	for _, k := range p.Kinds {
-		copies += p.fillKind(read("deepcopy.go.tmpl"), k)
-		rules += p.fillKind(read("rule.yaml.tmpl"), k)
-	}
-	all["api/"+p.Version+"/zz_generated.deepcopy.go"] = copies
-	all["config/rbac/role.yaml"] = strings.Replace(p.fill(read("role.yaml.tmpl")), "rules:\n", "rules:\n"+rules, 1)
+// written is what makes the directory a project.
+func (p Project) written() string {
 	raw, _ := yaml.Marshal(p) // of strings: it cannot fail
-	all[projectFile] = "# What `governor new` made; `governor new kind` reads it.\n" + string(raw)
-	all["install.yaml"], _ = p.install("", all)
+	return "# What `governor new` made; `governor new kind` reads it.\n" + string(raw)
 }
 
 // install is one file of all that is applied: definitions first.

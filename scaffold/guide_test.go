@@ -1,0 +1,21 @@
+package scaffold_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/governor-dev/governor/test/guide"
+)
+
+// The guide, page after page, as a reader without a cluster goes through it.
+func TestTheGuide(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a project, many times")
+	}
+	r := guide.NewReader(t, root(t))
+	for _, page := range append(guide.Afternoon, guide.Mistakes) {
+		blocks, err := guide.Read(filepath.Join(root(t), "docs/authoring", page))
+		must(t, err)
+		r.Follow(t, blocks)
+	}
+}
