@@ -58,7 +58,7 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
 	case GrowVolume:
 		return same, func(m *Member) { m.Volume.Size = number(s.Args[ArgSize]) }
-	case Serving, CaughtUp:
+	case Serving, CaughtUp, Nudge:
 		return same, func(m *Member) { serves(m, seen) }
 	case DoorTold:
 		return same, func(m *Member) { m.Door = Door(s.Args[ArgDoor]) }
