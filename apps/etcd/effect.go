@@ -58,7 +58,7 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
 	case GrowVolume:
 		return same, func(m *Member) { m.Volume.Size = number(s.Args[ArgSize]) }
-	case Serving, CaughtUp:
+	case Serving, CaughtUp, Nudge:
 		return same, func(m *Member) { serves(m, seen) }
 	case DoorTold:
 		return same, func(m *Member) { m.Door = Door(s.Args[ArgDoor]) }
@@ -92,8 +92,8 @@ func started(m *Member, s lifecycle.Step) {
 	m.Pod.Version, m.Pod.Revision, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 }
 
-// promoted makes a voter. A learner answers no linearizable reads, so its pod cannot
-// be ready before; that it has caught up and answers is what counts.
+// promoted makes a voter. Before 3.5 the pod of a learner may not be ready; that it has
+// caught up and answers is what counts. One that does not answer is not counted on.
 func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
 
 func dismissed(m *Member, s lifecycle.Step) {

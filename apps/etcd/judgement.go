@@ -132,7 +132,7 @@ func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
 	if cause := death(want, seen, m, now); cause != "" {
 		return lifecycle.Proceed(repair(remove(m, "LearnerDead", "%s cannot join and is replaced: %s.", m.Name, cause)))
 	}
-	if caughtUp(seen, m) {
+	if caughtUp(seen, m) || inSync(seen, m) {
 		return lifecycle.Proceed(with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), ArgID, hex(m.ID)))
 	}
 	if d := hindered(want, seen, m, now); d.Speaks() {
@@ -146,6 +146,16 @@ func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
 func caughtUp(seen World, m Member) bool {
 	l, ok := seen.leader()
 	return ok && m.Joined && m.Health == Healthy && m.Index*10 >= l.Index*9
+}
+
+// inSync says the same of a learner that does not serve clients yet, which after a
+// snapshot takes etcd seven seconds: it has done the kubelet's read, for which it had
+// to have all that the leader had. Whether it has is up to the leader in the end, who
+// refuses to promote it otherwise. Should it die at once, the others are enough.
+func inSync(seen World, m Member) bool {
+	v, err := parse(m.Pod.Version)
+	reads := err == nil && v.can(v3Health) && m.Pod.Ready && !m.Pod.Leaving
+	return reads && m.Joined && seen.change(m.Name, promoted).missing() == 0
 }
 
 // death is why a member will not come back, empty if it may.

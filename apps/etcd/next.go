@@ -20,6 +20,14 @@ const (
 	// deadAfter is how long a member may be silent before it is replaced, if the
 	// others have a quorum. A node that restarts is back by then.
 	deadAfter = 5 * time.Minute
+	// muteAfter is how long a member may take from having all data to serving clients:
+	// longer than etcd waits for the answer to its first publication, which it loses
+	// when it got its data as a snapshot. nudgeFor is how long it is helped then, and
+	// nudgeEvery how often: who still does not answer is rather out of reach, and the
+	// log is not to be filled for it; but the operator may have been away meanwhile.
+	muteAfter  = 10 * time.Second
+	nudgeFor   = 15 * time.Second
+	nudgeEvery = 5 * time.Minute
 )
 
 // Next is the runbook, in order of precedence.
@@ -39,6 +47,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		needlessLearner(goal, seen), // a learner that nobody wants any more goes first
 		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes
 		doorAjar(want, seen),        // nobody votes before its door is shut
+		muteMember(seen, now),       // it waits for an entry that nobody may ever write
 		joiningMember(goal, seen, now),
 		deadMember(goal, seen, now),   // repair before any wish
 		strangeMember(seen),           // who was added by hand
@@ -149,6 +158,27 @@ func doorAjar(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 		}
 	}
 	return lifecycle.Decision{}
+}
+
+// muteMember has an entry written, for the sake of a member that has all data and
+// yet serves nobody. When etcd has got its data as a snapshot it does not know that
+// it has applied it until it applies the next entry, and refuses to publish itself
+// before it knows ("too many requests" in its log). So in a cluster that nobody
+// writes to, it would wait for ever (server/etcdserver, setAppliedIndex).
+func muteMember(seen World, now time.Time) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return mute(m, now) })
+	if !ok || !seen.Listed {
+		return lifecycle.Decision{}
+	}
+	s := repair(step(Nudge, m, "MemberMute", "%s has all data and does not serve clients before another entry is written; its own in the member list is written again.", m.Name))
+	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, m.PeerURL))
+}
+
+// mute members answer the kubelet, by a read that needs the others, and not clients.
+func mute(m Member, now time.Time) bool {
+	silent := ourListed(m) && m.Joined && m.Health == Unknown && m.Pod.Ready && !m.Pod.Leaving
+	late := now.Sub(later(m.Since, m.Pod.Since)) - muteAfter
+	return silent && late >= 0 && late%nudgeEvery < nudgeFor
 }
 
 // deadMember removes a voter that will not come back; tooFewMembers then replaces

@@ -75,6 +75,16 @@ func resized(size int32) *etcdv1.EtcdCluster {
 	return c
 }
 
+// unheard adds a learner that the kubelet calls ready, and that has not served clients
+// for so long.
+func unheard(s scene, ago time.Duration) scene {
+	return s.with("e-3", func(m *etcd.Member) {
+		*m = whole(3, etcd.Newest)
+		down(ago)(m)
+		m.Role, m.Pod.Ready = etcd.Learner, true
+	})
+}
+
 func grows() map[string]page {
 	old := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Door = etcd.Learner, 4, etcd.Join })
 	begun := old.with("e-3", func(m *etcd.Member) {
@@ -95,6 +105,14 @@ func grows() map[string]page {
 		"DoorAjar":      {"once it has started it may never start empty again", resized(5), copying, "Wait DoorTold e-3 (SecuringIdentity)"},
 		"Copying":       {"half of the log is not enough", resized(5), copying.with("e-3", func(m *etcd.Member) { m.Door = etcd.Shut }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
 		"Promote":       {"nine tenths are", resized(5), ready, "Proceed Promote e-3 (LearnerCaughtUp)"},
+		"InSync":        {"a read that the kubelet did is enough, for the others are a quorum without it", resized(5), unheard(serving(3), time.Second), "Proceed Promote e-3 (LearnerCaughtUp)"},
+		"InSyncAlone":   {"but not where the quorum would hang on it", resized(2), unheard(serving(1), time.Second), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"InSyncOld":     {"before 3.5 the kubelet only connects", resized(5), unheard(serving(3), time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Version = "3.4.23" }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"Mute":          {"who has all data and serves nobody needs an entry", resized(2), unheard(serving(1), 15*time.Second), "Proceed Nudge e-3 (MemberMute)"},
+		"MuteNotReady":  {"who has not all data needs time", resized(2), unheard(serving(1), 15*time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Ready = false }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"MuteForLong":   {"who does not answer then is out of reach", resized(2), unheard(serving(1), time.Minute), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"MuteAgain":     {"or the operator has been away", resized(2), unheard(serving(1), 312*time.Second), "Proceed Nudge e-3 (MemberMute)"},
+		"MuteVoter":     {"a voter that was away for long gets a snapshot too", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(15 * time.Second)(m); m.Pod.Ready = true }), "Proceed Nudge e-1 (MemberMute)"},
 		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
 		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
 		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},

@@ -21,19 +21,23 @@ var states = map[rune]func(*etcd.Member){
 	'c': trouble(lifecycle.CrashLooping, time.Second),
 	'n': func(m *etcd.Member) { down(time.Second)(m); m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }, // no StatefulSet
 	'l': func(m *etcd.Member) { m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
+	'm': func(m *etcd.Member) { // a learner with all data that serves no client
+		down(15 * time.Second)(m)
+		m.Role, m.Pod.Ready = etcd.Learner, true
+	},
 	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started
 	'r': func(m *etcd.Member) { m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready = 0, "", false, "", false }, // removed, not dismissed
 	'h': func(m *etcd.Member) { m.Stranger, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{} },
 }
 
-const letters = "sodDxcnlarh"
+const letters = "sodDxcnlmarh"
 
 // smallWorlds calls visit with every multiset of states of up to so many members,
 // in both orders, as long as etcd could be in it.
 func smallWorlds(most int, visit func(code string)) {
 	var extend func(code string, from int)
 	extend = func(code string, from int) {
-		if strings.Count(code, "l")+strings.Count(code, "a") > 1 {
+		if strings.Count(code, "l")+strings.Count(code, "m")+strings.Count(code, "a") > 1 {
 			return
 		}
 		if code != "" {

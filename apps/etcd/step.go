@@ -23,6 +23,9 @@ const (
 	AddVoter   = "AddVoter"
 	// Promote makes a learner a voter. Args: id.
 	Promote = "Promote"
+	// Nudge writes the member's entry in etcd's list as it is, so that there is one more
+	// entry in the log. Args: id, peerURL.
+	Nudge = "Nudge"
 	// MoveLeader gives the leadership to the target. Args: id, from.
 	MoveLeader = "MoveLeader"
 	// RemoveMember takes a member from etcd's list. Args: id.

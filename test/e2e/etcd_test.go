@@ -192,10 +192,19 @@ func (c *cluster) LoseVolumes(t *testing.T, members ...string) {
 // LoseSet implements contract.System.
 func (c *cluster) LoseSet(t *testing.T, member string) {
 	t.Helper()
+	uid := c.pod(t, member).UID
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: member}}
 	if err := api.Delete(t.Context(), set, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		t.Fatal(err)
 	}
+	eventually(t, "the pod of "+member+" is gone", func(ctx context.Context) error {
+		pod := &corev1.Pod{}
+		err := api.Get(ctx, client.ObjectKey{Namespace: c.key.Namespace, Name: member + "-0"}, pod)
+		if err == nil && pod.UID == uid {
+			return errNotYet
+		}
+		return client.IgnoreNotFound(err)
+	})
 }
 
 // RemoveByHand implements contract.System.

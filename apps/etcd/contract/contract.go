@@ -35,6 +35,9 @@ type System interface {
 	// paused before.
 	Act(t *testing.T, s lifecycle.Step) error
 
+	// Fill writes so much that who joins gets a snapshot; then nobody writes any more.
+	Fill(t *testing.T)
+
 	// LosePods takes the pods away at once, as nodes that die would.
 	LosePods(t *testing.T, members ...string)
 
@@ -57,7 +60,7 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"KeepsWhoLosesAPod": losesPod, "ReplacesWhoLosesItsVolume": losesVolume, "RestoresAStatefulSet": losesSet,
 		"ReplacesWhoIsRemovedByHand": removedByHand, "RemovesWhoIsAddedByHand": addedByHand,
 		"ComesBackWithItsQuorum": quorumBack, "TouchesNothingWhenTheDataIsLost": dataLost,
-		"RefusesWhatEtcdRefuses": refusals,
+		"RefusesWhatEtcdRefuses": refusals, "GrowsThoughNobodyWrites": growsQuietly,
 	}
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })

@@ -37,6 +37,14 @@ func scales(t *testing.T, s System) {
 	}
 }
 
+// growsQuietly: who joins gets a snapshot, and no entry comes after it.
+func growsQuietly(t *testing.T, s System) {
+	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Options.SnapshotCount = 1, 100 })
+	forms(t, s, 1)
+	s.Fill(t)
+	forms(t, s, 3)
+}
+
 // losesPod: even the leader keeps its identity, for it keeps its data.
 func losesPod(t *testing.T, s System) {
 	before := forms(t, s, 3)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -27,7 +28,9 @@ const (
 	// answerWithin is how long a member may take to answer; one that serves and is
 	// slow is still better than one that is silent.
 	answerWithin = 3 * time.Second
-	// startingWithin is the same for a member that Kubernetes does not call ready.
+	// startingWithin is the same for a member that Kubernetes does not call ready, and
+	// for a learner: after a snapshot it is ready before it serves, and is waited for in
+	// every turn, and before every step.
 	startingWithin = time.Second
 
 	clientPort = "2379"
@@ -55,7 +58,14 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 		if err != nil {
 			return answer{}
 		}
-		return d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, state.Ready)
+		return d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, state.Ready && !joins(want, name))
+	})
+}
+
+// joins says that the member was a learner when it was last seen.
+func joins(want *etcdv1.EtcdCluster, name string) bool {
+	return slices.ContainsFunc(want.Status.Members, func(m etcdv1.MemberStatus) bool {
+		return m.Name == name && m.Role == string(etcd.Learner)
 	})
 }
 

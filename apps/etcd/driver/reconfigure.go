@@ -62,6 +62,9 @@ func change(ctx context.Context, speaker answer, s lifecycle.Step) error {
 	case etcd.Promote:
 		_, err = cluster.MemberPromote(ctx, &pb.MemberPromoteRequest{ID: id})
 		return except(err, rpctypes.ErrMemberNotLearner)
+	case etcd.Nudge:
+		_, err = cluster.MemberUpdate(ctx, &pb.MemberUpdateRequest{ID: id, PeerURLs: []string{s.Args[etcd.ArgPeerURL]}})
+		return err
 	case etcd.RemoveMember:
 		_, err = cluster.MemberRemove(ctx, &pb.MemberRemoveRequest{ID: id})
 		return except(err, rpctypes.ErrMemberNotFound)

@@ -150,6 +150,7 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 			return errLagging
 		}
 		e.role = etcd.Voter
+	case etcd.Nudge: // an entry like any other
 	case etcd.MoveLeader:
 		if !m.follows(*e) || e.role != etcd.Voter {
 			return errUnhealthy

@@ -20,7 +20,7 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 		m.losePod, m.losePod, m.loseAllPods, m.loseDisk, m.wipeDisk, m.endPod, m.loseNode, m.loseSet,
 		m.ill("is cut off", func(p *pod) { p.cut = true }), m.ill("is not seen by the operator", func(p *pod) { p.unseen = true }),
 		m.ill("is slow", func(p *pod) { p.slow = true }), m.ill("lies", func(p *pod) { p.lies = true }),
-		m.byHandRemoved, m.byHandAdded,
+		m.byHandRemoved, m.byHandAdded, m.silence,
 	}
 	return breaks[chance.IntN(len(breaks))](name, chance)
 }
@@ -137,6 +137,23 @@ func (m *Model) byHandAdded(_ string, chance *rand.Rand) string {
 		return ""
 	}
 	return "somebody adds " + name + " with etcdctl as a " + string(role)
+}
+
+// silence is no fault, but some things go on only when somebody writes.
+func (m *Model) silence(string, *rand.Rand) string {
+	m.quiet = !m.quiet
+	return map[bool]string{true: "nobody writes any more", false: "clients write again"}[m.quiet]
+}
+
+// Fill writes more than a leader's log keeps; then nobody writes any more.
+func (m *Model) Fill() bool {
+	for range 2 * logKept {
+		if !m.write() {
+			return false
+		}
+	}
+	m.quiet = true
+	return true
 }
 
 // AddByHand adds a member that never starts, as etcdctl would.

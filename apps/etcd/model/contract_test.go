@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -51,6 +52,16 @@ func (m modelled) Observe(*testing.T) etcd.World { return m.model.Observe(m.now)
 func (m modelled) Act(t *testing.T, s lifecycle.Step) error {
 	t.Helper()
 	return m.model.Act(m.want, m.Observe(t), s, sim.Fair())
+}
+
+func (m modelled) Fill(t *testing.T) {
+	t.Helper()
+	m.Await(t, "the log is full", func() error {
+		if !m.model.Fill() {
+			return errors.New("nobody leads")
+		}
+		return nil
+	})
 }
 
 func (m modelled) LosePods(_ *testing.T, members ...string) {

@@ -24,6 +24,9 @@ type pod struct {
 	// lies says the opposite about its health. Each lasts some ticks.
 	cut, unseen, slow, lies bool
 	ill                     int
+
+	// mute serves no client: it got its data as a snapshot, and no entry since.
+	mute bool
 }
 
 func (p *pod) observed(ready bool) etcd.Pod {

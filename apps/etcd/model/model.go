@@ -49,6 +49,7 @@ type Model struct {
 	founders string // --initial-cluster of those who bootstrapped
 	leader   string
 	acked    uint64
+	quiet    bool // no client writes
 	lastID   uint64
 	wrote    map[uint64]bool // identities that have had data
 

@@ -70,7 +70,11 @@ func (m *Model) write() bool {
 	l.index++
 	m.wrote[le.id] = true
 	for _, e := range m.list {
-		if e.role == etcd.Voter && m.follows(e) {
+		if !m.follows(e) {
+			continue
+		}
+		m.pods[e.name].mute = false
+		if e.role == etcd.Voter {
 			m.disks[e.name].index = l.index
 			m.wrote[e.id] = true
 		}
@@ -79,13 +83,18 @@ func (m *Model) write() bool {
 	return true
 }
 
+// logKept is how many entries a leader keeps; who lacks more gets a snapshot.
+const logKept = 20
+
 // replicate lets clients write, learners copy, and members tell their URLs.
 func (m *Model) replicate(chance *rand.Rand) {
 	if !m.hasQuorum() {
 		return
 	}
 	for range chance.IntN(4) {
-		m.write()
+		if !m.quiet {
+			m.write()
+		}
 	}
 	for i, e := range m.list {
 		if !m.follows(e) {
@@ -93,6 +102,7 @@ func (m *Model) replicate(chance *rand.Rand) {
 		}
 		d := m.disks[e.name]
 		if e.role == etcd.Learner {
+			m.pods[e.name].mute = m.pods[e.name].mute || m.disks[m.leader].index > d.index+logKept
 			d.index += (m.disks[m.leader].index - d.index + 1) / 2
 		}
 		if !e.joined {
@@ -101,10 +111,11 @@ func (m *Model) replicate(chance *rand.Rand) {
 	}
 }
 
-// ready is the kubelet's probe: the member answers a linearizable read.
+// ready is the kubelet's probe: the member does a linearizable read. A learner that
+// has all data does too, for the probe does not ask as clients do.
 func (m *Model) ready(name string) bool {
 	e, ok := m.entry(name)
-	return ok && e.role == etcd.Voter && m.talks(*e) && m.hasQuorum()
+	return ok && m.talks(*e) && m.hasQuorum() && (e.role == etcd.Voter || m.disks[name].index >= m.acked)
 }
 
 // listKnown says that the operator reaches a member with a quorum behind it.
@@ -124,7 +135,7 @@ func (m *Model) listKnown() bool {
 func (m *Model) says(e entry) etcd.Health {
 	p, ok := m.pods[e.name]
 	switch {
-	case !ok || !p.up || p.cut || p.unseen || p.leaving:
+	case !ok || !p.up || p.cut || p.unseen || p.leaving || p.mute:
 		return etcd.Unknown
 	case p.lies:
 		return map[bool]etcd.Health{true: etcd.Unhealthy, false: etcd.Healthy}[m.hasQuorum()]
