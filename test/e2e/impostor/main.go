@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command impostor stands in etcd's place in an image, and runs the real etcd behind it. A test can have it lie to the
 // kubelet about etcd's health, and give etcd another clock than the rest of the world has.
 //
