@@ -33,7 +33,7 @@ type scene struct {
 	commands []string
 	// shows is what to look at.
 	shows string
-	until func(view) bool
+	until func(before, now view) bool
 	// afterwards are commands that tell about it.
 	afterwards []string
 }

@@ -26,7 +26,7 @@ func (s *stage) play(ctx context.Context, sc scene) error {
 	for {
 		v := s.look(ctx)
 		s.screen.show(v, time.Since(start))
-		if sc.until(v) {
+		if sc.until(before, v) {
 			fmt.Printf("  done in %.1f s\n", time.Since(start).Seconds())
 			return each(ctx, sc.afterwards, before)
 		}

@@ -31,18 +31,19 @@ type view struct {
 }
 
 // serve holds when the operator says that so many members serve and all is as declared, and no other pod is left.
-func serve(size int) func(view) bool {
-	return func(v view) bool {
+func serve(size int) func(before, now view) bool {
+	return func(_, v view) bool {
 		ready := apimeta.FindStatusCondition(v.object.Status.Conditions, "Ready")
 		return ready != nil && ready.Status == "True" && ready.ObservedGeneration == v.object.Generation &&
 			int(v.object.Status.ReadyReplicas) == size && len(v.running()) == size && len(v.pods) == size
 	}
 }
 
-// replaced holds when, besides, the operator has said that it replaced a member.
-func replaced(size int) func(view) bool {
-	return func(v view) bool {
-		return serve(size)(v) && slices.ContainsFunc(v.events, func(e eventsv1.Event) bool { return e.Reason == "MemberDead" })
+// replaced holds when, besides, who led before is not a member any more.
+func replaced(size int) func(before, now view) bool {
+	return func(before, v view) bool {
+		gone := !slices.ContainsFunc(v.object.Status.Members, func(m etcdv1.MemberStatus) bool { return m.Name == before.object.Status.Leader })
+		return gone && serve(size)(before, v)
 	}
 }
 
