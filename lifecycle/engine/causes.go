@@ -22,21 +22,30 @@ type causes struct {
 // trace returns the decision with the cause that began it all. A change of the spec is
 // none where the spec has been fulfilled before.
 func (c *causes) trace(key types.NamespacedName, d lifecycle.Decision, fulfilled func() bool) lifecycle.Decision {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	began, known := c.open[key]
 	switch cause := d.Step.Cause; {
 	case d.Outcome == lifecycle.Done:
-		delete(c.open, key)
-	case cause == lifecycle.SpecChange && known && fulfilled():
-		d.Step.Cause = began
-	case cause != lifecycle.SpecChange && cause != "":
+		c.forget(key)
+	case cause == lifecycle.SpecChange:
+		// What was fulfilled may have to be read: nobody else is to wait for that.
+		if began, known := c.of(key); known && fulfilled() {
+			d.Step.Cause = began
+		}
+	case cause != "":
 		c.begin(key, cause)
 	}
 	return d
 }
 
+func (c *causes) of(key types.NamespacedName) (began lifecycle.Cause, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began, known = c.open[key]
+	return began, known
+}
+
 func (c *causes) begin(key types.NamespacedName, cause lifecycle.Cause) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.open == nil {
 		c.open = map[types.NamespacedName]lifecycle.Cause{}
 	}

@@ -59,15 +59,15 @@ func recovered[R any](thrown any) (R, bool) {
 	return r, ok
 }
 
-// unattended is for how many ticks nobody comes to mend a world in good weather.
-const unattended = 60
-
 func (w *world[T, W]) storm() {
 	for range w.life.storm() {
 		w.tick()
 		w.turn()
 	}
 }
+
+// unattended is for how many ticks nobody comes to mend a world in good weather.
+const unattended = 60
 
 // settle waits for convergence in good weather, and then for silence.
 func (w *world[T, W]) settle() {
