@@ -100,14 +100,18 @@ func registerMemcached(op *engine.Operator) error {
 	})
 }
 
-// gather is for how long news of a set's pods are gathered: a set of hundreds would
-// otherwise take a turn, and tell another number, for each of them. To tell 500 names
-// costs the API server as much as to make four pods.
-const gather = 100 * time.Millisecond
+const (
+	// gather is for how long news of a set's pods are gathered: a set of hundreds would
+	// otherwise take a turn for each of them.
+	gather = 100 * time.Millisecond
+	// recount is how often the numbers of a set are told whose pods start: to tell 500
+	// names costs the API server as much as to make four pods.
+	recount = time.Second
+)
 
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}}, Gather: gather,
+		Watches: []client.Object{&corev1.Pod{}}, Gather: gather, Recount: recount,
 	})
 }

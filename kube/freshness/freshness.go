@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"time"
 
@@ -73,8 +74,26 @@ func (t *Tracker) remember(owner types.NamespacedName, obj client.Object, versio
 	if t.pending[owner] == nil {
 		t.pending[owner] = map[string]write{}
 	}
-	copied := obj.DeepCopyObject().(client.Object)
-	t.pending[owner][identity(obj)] = write{object: copied, version: version, at: t.now()}
+	t.pending[owner][identity(obj)] = write{object: shell(obj), version: version, at: t.now()}
+}
+
+// shell is enough of the object to ask for it, and to know it again: a step may make
+// hundreds.
+func shell(obj client.Object) client.Object {
+	s := blank(obj)
+	s.SetNamespace(obj.GetNamespace())
+	s.SetName(obj.GetName())
+	s.SetUID(obj.GetUID())
+	if app, ok := obj.GetLabels()[lifecycle.LabelApp]; ok {
+		s.SetLabels(map[string]string{lifecycle.LabelApp: app})
+	}
+	return s
+}
+
+func blank(obj client.Object) client.Object {
+	b := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
+	b.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
+	return b
 }
 
 func identity(obj client.Object) string {
@@ -124,8 +143,8 @@ func (t *Tracker) seen(ctx context.Context, w write) (bool, error) {
 
 // shows reports whether the reader shows the write or something newer.
 func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
-	got := w.object.DeepCopyObject().(client.Object)
-	err := r.Get(ctx, client.ObjectKeyFromObject(w.object), got)
+	got := blank(w.object)
+	err := r.Get(ctx, client.ObjectKeyFromObject(w.object), got, client.UnsafeDisableDeepCopy)
 	var uncached *cache.ErrResourceNotCached
 	switch {
 	case errors.As(err, &uncached):
@@ -146,7 +165,7 @@ func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
 // never show it: what was written is gone or lost the label by which it is watched, or
 // what was deleted is there again.
 func (t *Tracker) overtaken(ctx context.Context, w write) (bool, error) {
-	got := w.object.DeepCopyObject().(client.Object)
+	got := blank(w.object)
 	err := t.live.Get(ctx, client.ObjectKeyFromObject(w.object), got)
 	switch deletion := w.version == ""; {
 	case apierrors.IsNotFound(err):

@@ -131,6 +131,12 @@ type App[T lifecycle.Custom, W any] struct {
 	// time each would make a turn of its own. What the user declares is never delayed.
 	Gather time.Duration
 
+	// Recount is how often, at most, a status is written that tells only other numbers
+	// or names, while the object waits for what it waited for before; zero means at
+	// every change. To write hundreds of names costs the API server as much as to make
+	// some pods. Other conditions, and the end of the wait, are told at once.
+	Recount time.Duration
+
 	// Farewell says that deletion needs steps: the object gets a finalizer, and
 	// Next is asked with a deletion timestamp until it is settled. Without it,
 	// owner references let Kubernetes clear up.

@@ -154,7 +154,7 @@ func news[T lifecycle.Custom](before T, d lifecycle.Decision) bool {
 
 // writeStatus writes the status if it differs from what was read.
 func (e *engine[T, W]) writeStatus(ctx context.Context, r *report[T, W]) error {
-	if equality.Semantic.DeepEqual(r.before, r.obj) {
+	if equality.Semantic.DeepEqual(r.before, r.obj) || e.putOff(r) {
 		return nil
 	}
 	err := e.client.Status().Update(ctx, r.obj)
@@ -166,6 +166,9 @@ func (e *engine[T, W]) writeStatus(ctx context.Context, r *report[T, W]) error {
 		return client.IgnoreNotFound(err)
 	}
 	e.tracker.Wrote(r.key, r.obj)
+	if e.app.Recount > 0 {
+		e.recounts.note(r.key, e.now())
+	}
 	return nil
 }
 
@@ -216,10 +219,10 @@ func watched(r lifecycle.Refusal) bool {
 	return r.Policy == "" || r.Gate == policy.Canary
 }
 
-// orDue is the time to the next turn, or to the next look at a certificate or at the end
-// of an approval if that is sooner, whatever the decision.
+// orDue is the time to the next turn, or to the next look at a certificate, at the end of
+// an approval, or at a status that was put off if that is sooner, whatever the decision.
 func (e *engine[T, W]) orDue(r *report[T, W], after time.Duration) time.Duration {
-	for _, due := range []time.Time{r.due, r.expires} {
+	for _, due := range []time.Time{r.due, r.expires, r.recount} {
 		if due.IsZero() {
 			continue
 		}

@@ -40,6 +40,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	diary    *diary
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
+	recounts recounts
 	waits    waits
 	causes   causes
 	authors  *authors
@@ -94,6 +95,7 @@ type report[T lifecycle.Custom, W any] struct {
 	approval *history.Approval // what let the step pass, if it needed one
 	bypass   *history.Bypass   // what let it pass policies that hold it
 	expires  time.Time         // when an approval of the object ends; zero if none does
+	recount  time.Time         // when its status is to be told that was put off; zero if none was
 	began    time.Time
 	decided  bool // the decision is about the object's present generation
 	paused   bool
@@ -284,6 +286,7 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.budget.release(e.holder(key))
 	e.operator.rules.drop(e.holder(key))
 	e.progress.forget(key)
+	e.recounts.forget(key)
 	e.waits.forget(key)
 	e.causes.forget(key)
 }

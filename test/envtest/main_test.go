@@ -189,7 +189,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	}))
 	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}}, Gather: 10 * time.Millisecond,
+		Watches: []client.Object{&corev1.Pod{}}, Gather: 10 * time.Millisecond, Recount: 50 * time.Millisecond,
 	}))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})

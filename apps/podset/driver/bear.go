@@ -21,6 +21,7 @@ import (
 // a quota or a policy, so costs a single request.
 func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, births []podset.Birth) error {
 	births = slices.Clone(births)
+	template := podset.Fingerprint(obj)
 	spare, stop := iter.Pull(podset.Free(obj.Name, seen))
 	defer stop()
 	for range births {
@@ -30,7 +31,7 @@ func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, 
 		batch := births[:min(size, len(births))]
 		taken := make([]bool, len(batch))
 		err := d.hands.inParallel(len(batch), func(i int) (err error) {
-			taken[i], err = d.one(ctx, obj, batch[i])
+			taken[i], err = d.one(ctx, obj, template, batch[i])
 			return err
 		})
 		if err != nil {
@@ -48,8 +49,8 @@ func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, 
 }
 
 // one makes a pod, or reports that its name is taken by a pod that is not the set's.
-func (d Driver) one(ctx context.Context, obj *appv1.PodSet, b podset.Birth) (taken bool, err error) {
-	err = d.client.Create(ctx, podset.Body(obj, b.Name, b.Attempt))
+func (d Driver) one(ctx context.Context, obj *appv1.PodSet, template string, b podset.Birth) (taken bool, err error) {
+	err = d.client.Create(ctx, podset.Body(obj, template, b.Name, b.Attempt))
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return d.meet(ctx, obj, b.Name)

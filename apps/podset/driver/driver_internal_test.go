@@ -25,7 +25,7 @@ func set() *appv1.PodSet {
 
 // podOf is a pod of the set, as an API server has it.
 func podOf(uid types.UID, edit func(*corev1.Pod)) *corev1.Pod {
-	p := podset.Body(set(), "web-"+string(uid), 0)
+	p := podset.Body(set(), podset.Fingerprint(set()), "web-"+string(uid), 0)
 	p.UID, p.CreationTimestamp = uid, metav1.NewTime(noon)
 	if edit != nil {
 		edit(p)

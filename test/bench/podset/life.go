@@ -26,6 +26,8 @@ func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: 
 // body is the pod of both.
 var body = corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}}}
 
+var contenders = []contender{replicaSet{}, podSet{}}
+
 type replicaSet struct{}
 
 func (replicaSet) kind() string { return "ReplicaSet" }
@@ -125,12 +127,14 @@ func (s *stage) count(ctx context.Context) (int, error) {
 	return len(list.Items), err
 }
 
-// tells asks the API server itself; both are asked alike.
+// tells looks at what the watch has brought: to ask again and again would be work for the
+// API server, and more of it the longer the status is.
 func (s *stage) tells(ctx context.Context, c contender, size int) func() (bool, error) {
 	return func() (bool, error) {
 		obj := s.subject(c)
-		if err := s.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
-			return false, err
+		err := s.cache.Get(ctx, client.ObjectKeyFromObject(obj), obj, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return false, client.IgnoreNotFound(err)
 		}
 		pods, available := c.told(obj)
 		return pods == size && available == size, nil

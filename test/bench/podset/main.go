@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -51,7 +52,7 @@ func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench-podset", flag.ContinueOnError)
 	f.IntVar(&o.size, "size", 500, "pods to grow to, from 1")
-	f.IntVar(&o.rounds, "rounds", 5, "how often; what counts is the median")
+	f.IntVar(&o.rounds, "rounds", 9, "how often; what counts is the median, of the ratios that of each round's")
 	f.DurationVar(&o.patience, "patience", 2*time.Minute, "how long anything may take to converge")
 	f.DurationVar(&o.rest, "rest", 20*time.Second, "how long to watch the operator at rest with all pods")
 	f.StringVar(&o.operator, "operator", "bin/governor", "the operator's binary")
@@ -78,9 +79,9 @@ func run(ctx context.Context, o options) (err error) {
 	r := results{Date: time.Now().UTC().Format(time.DateOnly), Size: o.size}
 	for i := range o.rounds {
 		// Who goes first meets another API server than who goes second.
-		order := []contender{replicaSet{}, podSet{}}
+		order := slices.Clone(contenders)
 		if i%2 == 1 {
-			order = []contender{podSet{}, replicaSet{}}
+			slices.Reverse(order)
 		}
 		for _, c := range order {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", i+1, o.rounds, c.kind())

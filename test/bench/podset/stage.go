@@ -177,6 +177,16 @@ func (s *stage) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	for _, c := range contenders {
+		sets, err := s.cache.GetInformer(ctx, c.fresh(""))
+		if err != nil {
+			return err
+		}
+		told := toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { s.tell() }}
+		if _, err := sets.AddEventHandler(told); err != nil {
+			return err
+		}
+	}
 	const kubelets = 8
 	for range kubelets {
 		go s.kubelet(ctx)
