@@ -19,6 +19,7 @@ type memory struct {
 type note struct {
 	id      types.UID
 	version string // empty if others have changed it
+	state   state  // that of the version; zero if it was not looked at yet
 	sum     fingerprint
 	// content is what was declared of an object that others have changed.
 	content *unstructured.Unstructured
@@ -45,9 +46,24 @@ func (m *memory) put(owner types.NamespacedName, id identity, n note) {
 	m.notes[owner][id] = n
 }
 
+// same reports whether the object still is as declared: of the version that was noted, or
+// of a later one in which nothing changed but its status.
 func (m *memory) same(owner types.NamespacedName, id identity, obj client.Object, sum fingerprint) bool {
 	n, ok := m.of(owner, id)
-	return ok && n.id == obj.GetUID() && n.version == obj.GetResourceVersion() && n.sum == sum
+	if !ok || n.id != obj.GetUID() || n.sum != sum || n.version == "" {
+		return false
+	}
+	known := n.version == obj.GetResourceVersion()
+	if known && n.state != 0 {
+		return true
+	}
+	is := stateOf(obj)
+	if is != 0 && (known || is == n.state) {
+		n.version, n.state = obj.GetResourceVersion(), is
+		m.put(owner, id, n)
+		return true
+	}
+	return known
 }
 
 func (m *memory) of(owner types.NamespacedName, id identity) (note, bool) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,8 +42,11 @@ func (s *supervisor[T, W]) newCache(ctx context.Context, names *authors) (cache.
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a cache: %w", err)
 	}
-	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
-		if err := store.IndexField(ctx, obj, apply.OwnerIndex, apply.IndexOwner); err != nil {
+	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches, []client.Object{s.app.blank()}) {
+		err := errors.Join(
+			store.IndexField(ctx, obj, apply.OwnerIndex, apply.IndexOwner), store.IndexField(ctx, obj, instanceIndex, indexInstance),
+		)
+		if err != nil {
 			return nil, fmt.Errorf("cannot index %T: %w", obj, err)
 		}
 	}

@@ -1,0 +1,51 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// instanceIndex is the cache index by the instance that an object's label names.
+const instanceIndex = "governor.dev/instance"
+
+func indexInstance(obj client.Object) []string {
+	if name, ok := obj.GetLabels()[lifecycle.LabelInstance]; ok {
+		return []string{name}
+	}
+	return nil
+}
+
+// indexed looks up what bears an instance's label: a list by label alone reads every
+// object of the namespace, in each turn of each object.
+type indexed struct{ client.Client }
+
+// List implements client.Client.
+func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	o := client.ListOptions{}
+	o.ApplyOptions(opts)
+	if name, ok := instanceIn(o.LabelSelector); ok && o.FieldSelector == nil {
+		opts = append(opts, client.MatchingFields{instanceIndex: name})
+	}
+	return c.Client.List(ctx, list, opts...)
+}
+
+// instanceIn is the only instance that the selector selects.
+func instanceIn(s labels.Selector) (string, bool) {
+	if s == nil {
+		return "", false
+	}
+	requirements, _ := s.Requirements()
+	for _, r := range requirements {
+		values := r.ValuesUnsorted()
+		exact := r.Operator() == selection.Equals || r.Operator() == selection.DoubleEquals || r.Operator() == selection.In
+		if r.Key() == lifecycle.LabelInstance && exact && len(values) == 1 {
+			return values[0], true
+		}
+	}
+	return "", false
+}
