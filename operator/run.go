@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -52,7 +50,7 @@ func runCommand(options Options) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(zap.New(zap.UseDevMode(false), zap.Level(o.level())))
-			preferMemory()
+			tendMemory()
 			if o.leaseSeconds < 3 {
 				return fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
 			}
@@ -81,13 +79,6 @@ func Run(ctx context.Context, cfg *rest.Config, options Options, namespaces ...s
 		return err
 	}
 	return mgr.Start(ctx)
-}
-
-// preferMemory lets the collector run twice as often: an operator at rest costs memory, not processor time. GOGC wins.
-func preferMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
-	}
 }
 
 func (o *flags) define(cmd *cobra.Command) {

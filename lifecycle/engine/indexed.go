@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/selection"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,18 +21,37 @@ func indexInstance(obj client.Object) []string {
 	return nil
 }
 
-// indexed looks up what bears an instance's label: a list by label alone reads every
-// object of the namespace, in each turn of each object.
-type indexed struct{ client.Client }
+// indexed looks up what bears an instance's label, of the kinds that are watched: a list
+// by label alone reads every object of the namespace, in each turn of each object.
+type indexed struct {
+	client.Client
+	kinds map[schema.GroupVersionKind]bool
+}
+
+func indexedBy(c client.Client, watched []client.Object) indexed {
+	kinds := map[schema.GroupVersionKind]bool{}
+	for _, obj := range watched {
+		if gvk, err := c.GroupVersionKindFor(obj); err == nil {
+			gvk.Kind += "List"
+			kinds[gvk] = true
+		}
+	}
+	return indexed{c, kinds}
+}
 
 // List implements client.Client.
 func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
 	o := client.ListOptions{}
 	o.ApplyOptions(opts)
-	if name, ok := instanceIn(o.LabelSelector); ok && o.FieldSelector == nil {
+	if name, ok := instanceIn(o.LabelSelector); ok && o.FieldSelector == nil && c.covers(list) {
 		opts = append(opts, client.MatchingFields{instanceIndex: name})
 	}
 	return c.Client.List(ctx, list, opts...)
+}
+
+func (c indexed) covers(list client.ObjectList) bool {
+	gvk, err := c.GroupVersionKindFor(list)
+	return err == nil && c.kinds[gvk]
 }
 
 // instanceIn is the only instance that the selector selects.

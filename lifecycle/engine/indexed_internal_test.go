@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -34,19 +35,25 @@ func TestIndexed(t *testing.T) {
 		reason string
 		with   client.ListOption
 		want   string
+		kind   client.ObjectList // pods if nil
 	}{
-		"Instance": {"one instance is looked up", client.MatchingLabels{lifecycle.LabelInstance: "a", lifecycle.LabelApp: "x"}, instanceIndex + "=a"},
-		"In":       {"of one", selecting(lifecycle.LabelInstance + " in (a)"), instanceIndex + "=a"},
-		"Two":      {"two are not in the index", selecting(lifecycle.LabelInstance + " in (a,b)"), ""},
-		"Not":      {"nor all but one", selecting(lifecycle.LabelInstance + "!=a"), ""},
-		"Other":    {"nor another label", client.MatchingLabels{lifecycle.LabelApp: "x"}, ""},
-		"All":      {"everything is everything", client.InNamespace("n"), ""},
-		"Owner":    {"who looks up by another index does that", client.MatchingFields{"owner": "u"}, "owner=u"},
+		"Instance": {"one instance is looked up", client.MatchingLabels{lifecycle.LabelInstance: "a", lifecycle.LabelApp: "x"}, instanceIndex + "=a", nil},
+		"Owned":    {"of a kind that is only owned, there is no index", client.MatchingLabels{lifecycle.LabelInstance: "a"}, "", &corev1.SecretList{}},
+		"In":       {"of one", selecting(lifecycle.LabelInstance + " in (a)"), instanceIndex + "=a", nil},
+		"Two":      {"two are not in the index", selecting(lifecycle.LabelInstance + " in (a,b)"), "", nil},
+		"Not":      {"nor all but one", selecting(lifecycle.LabelInstance + "!=a"), "", nil},
+		"Other":    {"nor another label", client.MatchingLabels{lifecycle.LabelApp: "x"}, "", nil},
+		"All":      {"everything is everything", client.InNamespace("n"), "", nil},
+		"Owner":    {"who looks up by another index does that", client.MatchingFields{"owner": "u"}, "owner=u", nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := &lister{}
-			if err := (indexed{a}).List(t.Context(), &corev1.PodList{}, c.with); err != nil {
+			a := &lister{Client: clientfake.NewFakeClient()}
+			watches := []client.Object{&corev1.Pod{}}
+			if c.kind == nil {
+				c.kind = &corev1.PodList{}
+			}
+			if err := indexedBy(a, watches).List(t.Context(), c.kind, c.with); err != nil {
 				t.Fatal(err)
 			}
 			got := ""

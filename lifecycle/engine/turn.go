@@ -62,7 +62,7 @@ func newEngine[T lifecycle.Custom, W any](
 	applier := apply.New(app.Name, c, live, t, app.Owns)
 	return &engine[T, W]{
 		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk,
-		driver:   app.Driver(t.Client(app.Name, indexed{c}), live),
+		driver:   app.Driver(t.Client(app.Name, indexedBy(c, app.Watches)), live),
 		applier:  applier,
 		issuer:   issuer.New(applier, op.options.Now),
 		recorder: op.mgr.GetEventRecorder(op.options.Name),

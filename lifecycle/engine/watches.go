@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -42,15 +41,21 @@ func (s *supervisor[T, W]) newCache(ctx context.Context, names *authors) (cache.
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a cache: %w", err)
 	}
-	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches, []client.Object{s.app.blank()}) {
-		err := errors.Join(
-			store.IndexField(ctx, obj, apply.OwnerIndex, apply.IndexOwner), store.IndexField(ctx, obj, instanceIndex, indexInstance),
-		)
-		if err != nil {
-			return nil, fmt.Errorf("cannot index %T: %w", obj, err)
+	return store, s.index(ctx, store)
+}
+
+func (s *supervisor[T, W]) index(ctx context.Context, store cache.Cache) error {
+	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
+		if err := store.IndexField(ctx, obj, apply.OwnerIndex, apply.IndexOwner); err != nil {
+			return fmt.Errorf("cannot index %T: %w", obj, err)
 		}
 	}
-	return store, nil
+	for _, obj := range s.app.Watches {
+		if err := store.IndexField(ctx, obj, instanceIndex, indexInstance); err != nil {
+			return fmt.Errorf("cannot index %T: %w", obj, err)
+		}
+	}
+	return nil
 }
 
 func (o Options) namespaces() map[string]cache.Config {
