@@ -9,25 +9,20 @@ import (
 )
 
 const (
-	// thrifty is the collector's percentage at rest: an operator costs memory then, and
-	// hardly any processor time.
+	// thrifty is the collector's percentage: an operator costs memory all day, and
+	// processor time now and then.
 	thrifty = 50
-	// swift is that while there is much to do: a third of the processor time of a
-	// thousand objects would be the collector's.
-	swift = 100
 	// hurried is how soon after another a collection says that there is much to do.
 	hurried = 2 * time.Second
 	// lull is after how long without a collection there is not any more.
 	lull = 5 * time.Second
 )
 
-// collector sets how often garbage is collected, by how often it is: memory that was
-// needed in a hurry is given back when the hurry is over.
+// collector gives the memory back that was needed in a hurry when the hurry is over: the
+// runtime itself would keep it until the next collection, which at rest is far away.
 type collector struct {
-	now     func() time.Time
-	percent func(int)
-	giveUp  func() // gives memory back
-	after   func(time.Duration, func()) *time.Timer
+	now    func() time.Time
+	giveUp func()
 
 	mu     sync.Mutex
 	last   time.Time
@@ -40,11 +35,8 @@ func tendMemory() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	c := &collector{
-		now: time.Now, after: time.AfterFunc, giveUp: debug.FreeOSMemory,
-		percent: func(p int) { debug.SetGCPercent(p) },
-	}
-	c.percent(thrifty)
+	debug.SetGCPercent(thrifty)
+	c := &collector{now: time.Now, giveUp: debug.FreeOSMemory}
 	c.follow()
 }
 
@@ -67,8 +59,7 @@ func (c *collector) ran() {
 		c.settle.Reset(lull)
 	case soon:
 		c.hurry = true
-		c.percent(swift)
-		c.settle = c.after(lull, c.rest)
+		c.settle = time.AfterFunc(lull, c.rest)
 	}
 }
 
@@ -76,7 +67,6 @@ func (c *collector) ran() {
 func (c *collector) rest() {
 	c.mu.Lock()
 	c.hurry = false
-	c.percent(thrifty)
 	c.mu.Unlock()
 	c.giveUp()
 }

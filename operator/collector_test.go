@@ -2,19 +2,13 @@ package operator
 
 import (
 	"runtime"
-	"slices"
 	"testing"
 	"time"
 )
 
 func TestCollector(t *testing.T) {
-	clock := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
-	var said []int
-	given := 0
-	c := &collector{
-		now: func() time.Time { return clock }, percent: func(p int) { said = append(said, p) }, giveUp: func() { given++ },
-		after: func(d time.Duration, _ func()) *time.Timer { return time.NewTimer(time.Hour) },
-	}
+	clock, given := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), 0
+	c := &collector{now: func() time.Time { return clock }, giveUp: func() { given++ }}
 	collect := func(later ...time.Duration) {
 		for _, d := range later {
 			clock = clock.Add(d)
@@ -22,27 +16,33 @@ func TestCollector(t *testing.T) {
 		}
 	}
 	collect(time.Minute, 10*time.Second, hurried)
-	if said != nil {
-		t.Errorf("now and then is no hurry, got %v", said)
+	if c.hurry {
+		t.Error("now and then is no hurry")
 	}
-	collect(time.Second, time.Second, time.Millisecond)
-	if !slices.Equal(said, []int{swift}) || given != 0 {
-		t.Errorf("a hurry is said once, got %v", said)
+	collect(time.Second, time.Second, time.Minute)
+	if !c.hurry || given != 0 {
+		t.Errorf("in a hurry: %t, memory was given back %d times", c.hurry, given)
 	}
+	c.settle.Stop()
 	c.rest()
-	if !slices.Equal(said, []int{swift, thrifty}) || given != 1 {
-		t.Errorf("after it memory is given back, got %v, %d times", said, given)
+	if c.hurry || given != 1 {
+		t.Errorf("after the hurry, still in it: %t, memory was given back %d times", c.hurry, given)
 	}
-	collect(lull, time.Second)
-	if !slices.Equal(said, []int{swift, thrifty, swift}) {
-		t.Errorf("there may be another, got %v", said)
+	if collect(lull); c.hurry {
+		t.Error("giving back is a collection too, and no hurry")
 	}
 }
 
 // A collection of the real collector is noted, and so is the next.
 func TestCollectionsAreNoted(t *testing.T) {
-	ran := make(chan struct{}, 100)
-	c := &collector{now: func() time.Time { ran <- struct{}{}; return time.Time{} }, percent: func(int) {}, after: time.AfterFunc, giveUp: func() {}}
+	ran := make(chan struct{}, 1)
+	c := &collector{giveUp: func() {}, now: func() time.Time {
+		select {
+		case ran <- struct{}{}:
+		default:
+		}
+		return time.Time{}
+	}}
 	c.follow()
 	for range 2 {
 		for noted := false; !noted; {
