@@ -88,6 +88,10 @@ func testRights(t *testing.T, u user) {
 	if err == nil || !strings.Contains(err.Error(), `only its own Node object`) {
 		t.Errorf("a kubelet may change another node: %s %v", out, err)
 	}
+	out, _ = u.tryKubectl("auth", "can-i", "get", "persistentvolumeclaims/young", "--as", "system:node:n1", "--as-group", "system:nodes")
+	if strings.TrimSpace(out) != "yes" {
+		t.Errorf("a kubelet must not wait until the authorizer knows its pod: %q", out)
+	}
 	status, err := get("https://" + u.field(t, "node/n1", "{.status.addresses[0].address}") + ":10250/pods")
 	if status != http.StatusUnauthorized {
 		t.Errorf("the kubelet must ask who one is: got %d %v", status, err)

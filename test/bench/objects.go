@@ -11,10 +11,12 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -46,7 +48,20 @@ func childrenOf(owner *cachev1.Memcached) ([]client.Object, error) {
 		})
 		all = append(all, obj.(client.Object))
 	}
-	return all, nil
+	kept, err := revisionOf(owner, 1)
+	return append(all, kept), err
+}
+
+// revisionOf is what is to be kept of a spec for who wants to go back to it.
+func revisionOf(owner *cachev1.Memcached, number int64) (*appsv1.ControllerRevision, error) {
+	spec, _, err := revision.SpecOf(owner)
+	return &appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: owner.Namespace, Name: revision.Name("Memcached", owner, number), Labels: revision.Selector("Memcached", owner.Name),
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(owner, cachev1.GroupVersion.WithKind("Memcached"))},
+		},
+		Revision: number, Data: runtime.RawExtension{Raw: spec},
+	}, err
 }
 
 // allAnswer reports whether the operator says that the object is as declared.

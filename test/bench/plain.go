@@ -89,5 +89,12 @@ func (r plainRun) change(ctx context.Context, i int) error {
 	}
 	dep := &appsv1.Deployment{}
 	dep.Namespace, dep.Name = r.owners[i].Namespace, r.owners[i].Name
-	return r.stage.api.Patch(ctx, dep, grow("replicas", 2), client.FieldOwner("plain"))
+	if err := r.stage.api.Patch(ctx, dep, grow("replicas", 2), client.FieldOwner("plain")); err != nil {
+		return err
+	}
+	kept, err := revisionOf(r.owners[i], 2)
+	if err != nil {
+		return err
+	}
+	return r.stage.api.Create(ctx, kept)
 }
