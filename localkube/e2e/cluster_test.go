@@ -85,7 +85,7 @@ func testRights(t *testing.T, u user) {
 		t.Errorf("an ordinary service account may read secrets: %q", out)
 	}
 	out, err := u.tryKubectl("label", "node/n2", "x=y", "--as", "system:node:n1", "--as-group", "system:nodes")
-	if err == nil || !strings.Contains(err.Error(), `only its own Node object`) {
+	if err == nil || !strings.Contains(err.Error(), `is not allowed to modify node "n2"`) {
 		t.Errorf("a kubelet may change another node: %s %v", out, err)
 	}
 	out, _ = u.tryKubectl("auth", "can-i", "get", "persistentvolumeclaims/young", "--as", "system:node:n1", "--as-group", "system:nodes")
