@@ -42,8 +42,8 @@ cluster-down: $(LOCALKUBE) ## Take the local cluster down; nothing is left
 ##: the operator
 
 # Without grpc's request tracing nothing calls methods by names that only the running program knows, and the linker
-# leaves out those that nobody calls: a fifth of the binary, and of the memory that its pages take. Managed fields, which
-# are the same in a thousand objects, are kept once.
+# leaves out those that nobody calls: a fifth of the binary, and of the memory that its pages take. Managed fields
+# that are alike in many objects are kept once.
 GOTAGS := grpcnotrace,fieldsv1string
 
 .PHONY: bin/governor
