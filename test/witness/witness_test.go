@@ -76,11 +76,12 @@ func listen(t *testing.T, m *member) string {
 	return l.Addr().String()
 }
 
-func start(t *testing.T, m *member, addresses ...string) *witness.Witness {
+func start(t *testing.T, m *member, connections int, addresses ...string) *witness.Witness {
 	t.Helper()
 	addresses = append(addresses, listen(t, m))
 	w := witness.Start(t.Context(), witness.Options{
-		Find: func(context.Context) ([]string, error) { return addresses, nil }, Pace: time.Millisecond, Patience: 2 * time.Second,
+		Find: func(context.Context) ([]string, error) { return addresses, nil },
+		Pace: time.Millisecond, Patience: 2 * time.Second, Connections: connections,
 	})
 	t.Cleanup(w.Stop)
 	return w
@@ -109,7 +110,7 @@ func acknowledged(n int) func(witness.Tally) bool {
 
 func TestWhatIsThereIsNotLost(t *testing.T) {
 	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
-	w := start(t, m, "127.0.0.1:1") // nobody listens there
+	w := start(t, m, 4, "127.0.0.1:1") // nobody listens there
 	await(t, w, acknowledged(20))
 	w.Stop()
 	if lost, err := w.Lost(t.Context()); err != nil || len(lost) > 0 {
@@ -122,7 +123,7 @@ func TestWhatIsThereIsNotLost(t *testing.T) {
 
 func TestWhatIsNotThereIsLost(t *testing.T) {
 	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
-	w := start(t, m)
+	w := start(t, m, 1) // so that of ten acknowledged keys none is still under way
 	await(t, w, acknowledged(10))
 	w.Stop()
 	m.mu.Lock()
@@ -140,7 +141,7 @@ func TestWhatIsNotThereIsLost(t *testing.T) {
 
 func TestGaps(t *testing.T) {
 	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
-	w := start(t, m)
+	w := start(t, m, 4)
 	await(t, w, acknowledged(10))
 	m.set(true)
 	await(t, w, func(t witness.Tally) bool { return t.Silence > time.Second && t.Failed > 0 })
