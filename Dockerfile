@@ -4,7 +4,7 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# The tag makes it smaller: see the Makefile.
+# The tags make it smaller: see the Makefile.
 RUN CGO_ENABLED=0 go build -tags grpcnotrace,fieldsv1string -trimpath -ldflags "-s -w" -o /governor ./cmd/governor
 
 FROM scratch

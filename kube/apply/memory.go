@@ -19,7 +19,7 @@ type memory struct {
 type note struct {
 	id      types.UID
 	version string // empty if others have changed it
-	state   state  // that of the version; zero if it was not looked at yet
+	state   string // that of the version; empty if it was not looked at yet
 	sum     fingerprint
 	// content is what was declared of an object that others have changed.
 	content *unstructured.Unstructured
@@ -54,11 +54,11 @@ func (m *memory) same(owner types.NamespacedName, id identity, obj client.Object
 		return false
 	}
 	known := n.version == obj.GetResourceVersion()
-	if known && n.state != 0 {
+	if known && n.state != "" {
 		return true
 	}
 	is := stateOf(obj)
-	if is != 0 && (known || is == n.state) {
+	if is != "" && (known || is == n.state) {
 		n.version, n.state = obj.GetResourceVersion(), is
 		m.put(owner, id, n)
 		return true

@@ -1,53 +1,27 @@
 package apply
 
 import (
-	"encoding/binary"
-	"hash/maphash"
-	"maps"
-	"slices"
-
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
-// state tells two versions of an object apart unless only the status differs. Zero is
-// that of a kind of which this cannot be told.
-type state uint64
-
-var seed = maphash.MakeSeed()
-
-// stateOf is made from the generation, which the API server counts up when anything but
-// metadata and status changes, and from the metadata that is compared: what others own
-// may be taken from us without another change.
-func stateOf(obj client.Object) state {
+// stateOf tells two versions of an object apart unless only the status differs; it is
+// empty if that cannot be told. It is made from the generation, which the API server
+// counts up when anything but metadata and status changes, and from the metadata that is
+// compared: what others own may be taken from us without another change.
+func stateOf(obj client.Object) string {
 	if obj.GetGeneration() == 0 {
-		return 0
+		return ""
 	}
-	var h maphash.Hash
-	h.SetSeed(seed)
-	_ = binary.Write(&h, binary.LittleEndian, obj.GetGeneration())
-	for _, pairs := range []map[string]string{obj.GetLabels(), obj.GetAnnotations()} {
-		for _, key := range slices.Sorted(maps.Keys(pairs)) {
-			part(&h, key, pairs[key])
-		}
-		part(&h)
-	}
-	for _, o := range obj.GetOwnerReferences() {
-		part(&h, string(o.UID))
-	}
-	part(&h, obj.GetFinalizers()...)
+	var fields []metav1.ManagedFieldsEntry
 	for _, entry := range obj.GetManagedFields() {
-		if entry.Subresource == "" && entry.FieldsV1 != nil {
-			part(&h, entry.Manager, string(entry.Operation), entry.FieldsV1.String())
+		if entry.Subresource == "" {
+			fields = append(fields, entry)
 		}
 	}
-	return state(h.Sum64())
-}
-
-// part adds words, so that others joined alike do not look the same.
-func part(h *maphash.Hash, words ...string) {
-	for _, w := range words {
-		_, _ = h.WriteString(w)
-		_ = h.WriteByte(0)
-	}
-	_ = h.WriteByte(1)
+	return lifecycle.Digest([]any{
+		obj.GetGeneration(), obj.GetLabels(), obj.GetAnnotations(), obj.GetOwnerReferences(), obj.GetFinalizers(), fields,
+	})
 }

@@ -52,7 +52,7 @@ func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench-podset", flag.ContinueOnError)
 	f.IntVar(&o.size, "size", 500, "pods to grow to, from 1")
-	f.IntVar(&o.rounds, "rounds", 9, "how often; what counts is the median, of the ratios that of each round's")
+	f.IntVar(&o.rounds, "rounds", 9, "how often; what counts is the median, and of the ratios the median of the rounds' ratios")
 	f.DurationVar(&o.patience, "patience", 2*time.Minute, "how long anything may take to converge")
 	f.DurationVar(&o.rest, "rest", 20*time.Second, "how long to watch the operator at rest with all pods")
 	f.StringVar(&o.operator, "operator", "bin/governor", "the operator's binary")
