@@ -35,6 +35,7 @@ type Tracker struct {
 
 	mu      sync.Mutex
 	pending map[types.NamespacedName]map[string]write
+	awaited map[types.NamespacedName]bool // somebody asked in vain whether the cache has caught up
 }
 
 // write is one write that the cache may not show yet.
@@ -47,7 +48,10 @@ type write struct {
 // New returns a tracker that compares the cached reader with what was written, and
 // asks the live reader in doubt.
 func New(cached, live client.Reader, now func() time.Time) *Tracker {
-	return &Tracker{cached: cached, live: live, now: now, pending: map[types.NamespacedName]map[string]write{}}
+	return &Tracker{
+		cached: cached, live: live, now: now,
+		pending: map[types.NamespacedName]map[string]write{}, awaited: map[types.NamespacedName]bool{},
+	}
 }
 
 // Wrote remembers that the object was written for the owner, with the
@@ -66,6 +70,22 @@ func (t *Tracker) Forget(owner types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.pending, owner)
+	delete(t.awaited, owner)
+}
+
+// Echo reports whether what the cache shows now is only what was written for the owner,
+// so that nobody needs to look at it: it was known when it was written. While CaughtUp
+// has said no, nothing is an echo, for somebody waits for just that.
+func (t *Tracker) Echo(owner types.NamespacedName, shown client.Object) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := identity(shown)
+	w, ours := t.pending[owner][id]
+	if !ours || w.version != shown.GetResourceVersion() || t.awaited[owner] {
+		return false
+	}
+	t.clear(owner, id)
+	return true
 }
 
 func (t *Tracker) remember(owner types.NamespacedName, obj client.Object, version string) {
@@ -109,12 +129,20 @@ func (t *Tracker) CaughtUp(ctx context.Context, owner types.NamespacedName) (boo
 		}
 		t.drop(owner, id, w)
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.awaited, owner)
 	return true, nil
 }
 
+// unseen are the writes that are not known to be shown. It is noted before the cache is
+// looked at that somebody waits for them: what comes after the look is no echo.
 func (t *Tracker) unseen(owner types.NamespacedName) map[string]write {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if len(t.pending[owner]) > 0 {
+		t.awaited[owner] = true
+	}
 	writes := make(map[string]write, len(t.pending[owner]))
 	for id, w := range t.pending[owner] {
 		writes[id] = w
@@ -126,8 +154,12 @@ func (t *Tracker) drop(owner types.NamespacedName, id string, w write) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending[owner][id] == w {
-		delete(t.pending[owner], id)
+		t.clear(owner, id)
 	}
+}
+
+func (t *Tracker) clear(owner types.NamespacedName, id string) {
+	delete(t.pending[owner], id)
 	if len(t.pending[owner]) == 0 {
 		delete(t.pending, owner)
 	}

@@ -80,3 +80,40 @@ func TestForget(t *testing.T) {
 		t.Errorf("nothing is pending for an owner that is forgotten: %v, %v", ok, err)
 	}
 }
+
+func TestEcho(t *testing.T) {
+	owner := types.NamespacedName{Name: "o"}
+	cases := map[string]struct {
+		reason string
+		before func(*freshness.Tracker, *reader)
+		shown  *corev1.ConfigMap
+		want   bool
+	}{
+		"Ours":    {"what was written was known", func(*freshness.Tracker, *reader) {}, version("a", "10"), true},
+		"Newer":   {"somebody wrote after us", func(*freshness.Tracker, *reader) {}, version("a", "11"), false},
+		"Foreign": {"nothing was written", func(tr *freshness.Tracker, _ *reader) { tr.Forget(owner) }, version("a", "10"), false},
+		"Awaited": {"a turn came too early and waits for it", func(tr *freshness.Tracker, _ *reader) {
+			_, _ = tr.CaughtUp(t.Context(), owner)
+		}, version("a", "10"), false},
+		"NoLonger": {"who waited has had the turn since", func(tr *freshness.Tracker, r *reader) {
+			_, _ = tr.CaughtUp(t.Context(), owner)
+			r.shown = version("a", "10")
+			_, _ = tr.CaughtUp(t.Context(), owner)
+			tr.Wrote(owner, version("a", "12"))
+		}, version("a", "12"), true},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			r := &reader{}
+			tracker := freshness.New(r, r, time.Now)
+			tracker.Wrote(owner, version("a", "10"))
+			c.before(tracker, r)
+			if got := tracker.Echo(owner, c.shown); got != c.want {
+				t.Errorf("%s: got %v", c.reason, got)
+			}
+			if c.want && tracker.Echo(owner, c.shown) {
+				t.Error("an echo is heard once")
+			}
+		})
+	}
+}

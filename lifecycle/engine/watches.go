@@ -10,7 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -69,10 +71,18 @@ func (o Options) namespaces() map[string]cache.Config {
 	return byName
 }
 
+// deaf does not hear what the engine itself wrote into the object: a status says what
+// is known. What it provided it hears, for a planner may wait for it.
+func (e *engine[T, W]) deaf() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(u event.UpdateEvent) bool {
+		return !e.tracker.Echo(client.ObjectKeyFromObject(u.ObjectNew), u.ObjectNew)
+	}}
+}
+
 // watch wakes an object when it, or anything that belongs to it, changes.
 func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store cache.Cache) error {
 	sources := []source.Source{
-		source.Kind[client.Object](store, s.app.blank(), &handler.EnqueueRequestForObject{}),
+		source.Kind[client.Object](store, s.app.blank(), &handler.EnqueueRequestForObject{}, e.deaf()),
 		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
 	}
 	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
