@@ -96,11 +96,15 @@ func registerMemcached(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
 		Name: memcached.Name, Planner: memcached.Planner{}, Driver: memcacheddriver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
-		Watches: []client.Object{&corev1.Pod{}},
+		Watches: []client.Object{&corev1.Pod{}}, TellWithin: tellWithin,
 	})
 }
 
 const (
+	// tellWithin is for hundreds of caches at once: nobody looks at each within a second. The
+	// one thing that a status remembers, the image of a spec without one, this operator
+	// would choose again.
+	tellWithin = time.Second
 	// gather is for how long news of a set's pods are gathered: a set of hundreds would
 	// otherwise take a turn for each of them.
 	gather = 100 * time.Millisecond

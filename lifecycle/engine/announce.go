@@ -27,7 +27,7 @@ const (
 // server as much as a small object.
 func (e *engine[T, W]) announce(r *report[T, W]) {
 	a := r.announcement()
-	if a.reason == "" {
+	if a.reason == "" || !r.later.IsZero() {
 		return
 	}
 	const longest = 1000 // the API allows little more
@@ -44,7 +44,7 @@ func (r *report[T, W]) announcement() announcement {
 	case r.taken != nil && r.taken.err == nil:
 		step := r.taken.step
 		a.reason, a.action, a.note = step.Reason, step.Name, step.Message+r.because(step)+passed(r.bypass)
-	case news(r.before, r.decision):
+	case r.news():
 		a.reason, a.note = r.decision.Reason, r.decision.Message
 		if r.decision.Outcome == lifecycle.Blocked || r.cause != nil {
 			a.kind = corev1.EventTypeWarning
@@ -58,7 +58,7 @@ func (r *report[T, W]) announcement() announcement {
 	case a.action == provided:
 		a.reason = "Provided"
 	}
-	a.note = strings.TrimSpace(sentence(r.changes) + " " + certificates(r.issued) + a.note)
+	a.note = strings.TrimSpace(sentence(r.done) + " " + certificates(r.issued) + a.note)
 	return a
 }
 
@@ -95,7 +95,7 @@ func certificates(issued []issuer.Issued) string {
 
 func (r *report[T, W]) action() string {
 	switch {
-	case len(r.changes) == 0:
+	case len(r.done) == 0:
 		return decided
 	case r.drift && !renewed(r.issued):
 		return repaired

@@ -33,7 +33,7 @@ func TestAnnouncement(t *testing.T) {
 	}{
 		"New": {
 			"what was made and what comes next are one event",
-			report[*fake, struct{}]{decision: rolling, changes: []apply.Change{create("Service"), create("Deployment")}},
+			report[*fake, struct{}]{decision: rolling, done: []apply.Change{create("Service"), create("Deployment")}},
 			announcement{normal, "RollingOut", "Provide", "Created Service m, Deployment m. Waiting for pods."},
 		},
 		"Decided": {
@@ -46,17 +46,17 @@ func TestAnnouncement(t *testing.T) {
 		},
 		"Provided": {
 			"a change that changes no decision",
-			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, changes: []apply.Change{configured}},
+			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configured}},
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Repaired": {
 			"somebody else's change is put back",
-			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, changes: []apply.Change{configured}, drift: true},
+			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configured}, drift: true},
 			announcement{normal, "Repaired", "Repair", "Configured Deployment m (spec.replicas)."},
 		},
 		"Blocked": {
 			"somebody has to do something, and part of the work was done",
-			report[*fake, struct{}]{decision: blocked, changes: []apply.Change{create("Service")}},
+			report[*fake, struct{}]{decision: blocked, done: []apply.Change{create("Service")}},
 			announcement{warning, "NameTaken", "Provide", "Created Service m. It is taken."},
 		},
 		"Failed": {
@@ -65,7 +65,7 @@ func TestAnnouncement(t *testing.T) {
 		},
 		"Step": {
 			"a step is told even if the same step was taken before",
-			report[*fake, struct{}]{decision: lifecycle.Proceed(step.step), before: &fake{conditions: told}, taken: step, changes: []apply.Change{create("Service")}},
+			report[*fake, struct{}]{decision: lifecycle.Proceed(step.step), before: &fake{conditions: told}, taken: step, done: []apply.Change{create("Service")}},
 			announcement{normal, "TooFew", "Add", "Created Service m. One more."},
 		},
 	}

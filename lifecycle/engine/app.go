@@ -137,6 +137,14 @@ type App[T lifecycle.Custom, W any] struct {
 	// some pods. Other conditions, and the end of the wait, are told at once.
 	Recount time.Duration
 
+	// TellWithin is how long it may stay untold, by status and event, what an object has
+	// begun to wait for while more objects wait for their turn than can have it next: to
+	// write a status costs the API server twice as much as to make an object, and by the
+	// time that the others have had theirs most waits are over. Zero means at once, as
+	// it must be where the status is more than a report, such as what the planner has to
+	// remember. Steps, trouble, gates that hold, and the end of the wait are told at once.
+	TellWithin time.Duration
+
 	// Farewell says that deletion needs steps: the object gets a finalizer, and
 	// Next is asked with a deletion timestamp until it is settled. Without it,
 	// owner references let Kubernetes clear up.

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -14,10 +13,7 @@ import (
 // and not what it was before: to bring back what a fault took, it changes members as if
 // somebody had wished for it. It is kept in memory: in what a restart of the operator
 // interrupts, the rest is told as the planner tells it.
-type causes struct {
-	mu   sync.Mutex
-	open map[types.NamespacedName]lifecycle.Cause
-}
+type causes struct{ memo[lifecycle.Cause] }
 
 // trace returns the decision with the cause that began it all. A change of the spec is
 // none where the spec has been fulfilled before.
@@ -27,35 +23,13 @@ func (c *causes) trace(key types.NamespacedName, d lifecycle.Decision, fulfilled
 		c.forget(key)
 	case cause == lifecycle.SpecChange:
 		// What was fulfilled may have to be read: nobody else is to wait for that.
-		if began, known := c.of(key); known && fulfilled() {
+		if began, known := c.get(key); known && fulfilled() {
 			d.Step.Cause = began
 		}
 	case cause != "":
-		c.begin(key, cause)
+		c.put(key, cause)
 	}
 	return d
-}
-
-func (c *causes) of(key types.NamespacedName) (began lifecycle.Cause, known bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	began, known = c.open[key]
-	return began, known
-}
-
-func (c *causes) begin(key types.NamespacedName, cause lifecycle.Cause) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.open == nil {
-		c.open = map[types.NamespacedName]lifecycle.Cause{}
-	}
-	c.open[key] = cause
-}
-
-func (c *causes) forget(key types.NamespacedName) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.open, key)
 }
 
 // fulfilled reports whether everything has been as the present spec declares. A deletion

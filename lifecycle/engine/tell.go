@@ -40,6 +40,9 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 		return reconcile.Result{}, nil
 	}
 	e.describe(ctx, r)
+	r.same = equality.Semantic.DeepEqual(r.before, r.obj)
+	r.later = e.later(r)
+	e.recollect(r)
 	e.log(ctx, r)
 	e.announce(r)
 	e.measure(r)
@@ -134,7 +137,7 @@ func (e *engine[T, W]) log(ctx context.Context, r *report[T, W]) {
 	for _, i := range r.issued {
 		log.Info("certificate", "secret", i.Secret, "what", i.What, "until", i.Until, "reason", i.Reason)
 	}
-	switch fresh := news(r.before, r.decision); {
+	switch fresh := r.news(); {
 	case fresh && r.cause != nil:
 		log.Error(r.cause, r.decision.String())
 	case fresh:
@@ -144,17 +147,19 @@ func (e *engine[T, W]) log(ctx context.Context, r *report[T, W]) {
 	}
 }
 
-// news reports whether the decision says something else than the object's status.
-func news[T lifecycle.Custom](before T, d lifecycle.Decision) bool {
-	_, conditions := before.Told()
+// news reports whether the decision says something else than the object's status, and
+// the status will say it.
+func (r *report[T, W]) news() bool {
+	d := r.decision
+	_, conditions := r.before.Told()
 	c := apimeta.FindStatusCondition(*conditions, lifecycle.Ready)
 	ready := lifecycle.Truth(d.Outcome == lifecycle.Done)
-	return d.Speaks() && (c == nil || c.Reason != d.Reason || c.Status != ready)
+	return r.later.IsZero() && d.Speaks() && (c == nil || c.Reason != d.Reason || c.Status != ready)
 }
 
-// writeStatus writes the status if it differs from what was read.
+// writeStatus writes the status if it differs from what was read and is told now.
 func (e *engine[T, W]) writeStatus(ctx context.Context, r *report[T, W]) error {
-	if equality.Semantic.DeepEqual(r.before, r.obj) || e.putOff(r) {
+	if r.same || !r.later.IsZero() {
 		return nil
 	}
 	err := e.client.Status().Update(ctx, r.obj)
@@ -166,9 +171,7 @@ func (e *engine[T, W]) writeStatus(ctx context.Context, r *report[T, W]) error {
 		return client.IgnoreNotFound(err)
 	}
 	e.tracker.Wrote(r.key, r.obj)
-	if e.app.Recount > 0 {
-		e.recounts.note(r.key, e.now())
-	}
+	e.noteTold(r)
 	return nil
 }
 
@@ -222,7 +225,7 @@ func watched(r lifecycle.Refusal) bool {
 // orDue is the time to the next turn, or to the next look at a certificate, at the end of
 // an approval, or at a status that was put off if that is sooner, whatever the decision.
 func (e *engine[T, W]) orDue(r *report[T, W], after time.Duration) time.Duration {
-	for _, due := range []time.Time{r.due, r.expires, r.recount} {
+	for _, due := range []time.Time{r.due, r.expires, r.later} {
 		if due.IsZero() {
 			continue
 		}

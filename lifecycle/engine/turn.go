@@ -40,7 +40,8 @@ type engine[T lifecycle.Custom, W any] struct {
 	diary    *diary
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	progress *progress
-	recounts recounts
+	told     memo[time.Time] // when each status was last written
+	untold   memo[untold]
 	waits    waits
 	causes   causes
 	authors  *authors
@@ -95,7 +96,9 @@ type report[T lifecycle.Custom, W any] struct {
 	approval *history.Approval // what let the step pass, if it needed one
 	bypass   *history.Bypass   // what let it pass policies that hold it
 	expires  time.Time         // when an approval of the object ends; zero if none does
-	recount  time.Time         // when its status is to be told that was put off; zero if none was
+	same     bool              // the status says it all already
+	later    time.Time         // when it is told what is not told now; zero if it is
+	done     []apply.Change    // the changes of this turn, and of those before that told nothing
 	began    time.Time
 	decided  bool // the decision is about the object's present generation
 	paused   bool
@@ -286,7 +289,8 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.operator.budget.release(e.holder(key))
 	e.operator.rules.drop(e.holder(key))
 	e.progress.forget(key)
-	e.recounts.forget(key)
+	e.told.forget(key)
+	e.untold.forget(key)
 	e.waits.forget(key)
 	e.causes.forget(key)
 }

@@ -127,6 +127,9 @@ type setting struct {
 	planner lifecycle.Planner[*cachev1.Memcached, memcached.World]
 	// lists are the rings', which several operators share.
 	lists *ring.Lists
+	// workers and tellWithin are memcached's.
+	workers    int
+	tellWithin time.Duration
 }
 
 // counting counts the requests that change something, other than leases, and
@@ -180,7 +183,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	must(t, engine.Register(e, engine.App[*cachev1.Memcached, memcached.World]{
 		Name: memcached.Name, Planner: s.planner, Driver: driver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
-		Watches: []client.Object{&corev1.Pod{}},
+		Watches: []client.Object{&corev1.Pod{}}, Workers: s.workers, TellWithin: s.tellWithin,
 	}))
 	must(t, engine.Register(e, engine.App[*ring.Ring, ring.World]{
 		Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(op.lists),
