@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// thrifty is the collector's percentage: an operator costs memory all day, and
-	// processor time now and then.
+	// thrifty and frugal are the collector's percentages, in a hurry and at rest: an
+	// operator costs memory all day, and processor time now and then.
 	thrifty = 50
+	frugal  = 25
 	// hurried is how soon after another a collection says that there is much to do.
 	hurried = 2 * time.Second
 	// lull is after how long without a collection there is not any more.
@@ -22,6 +23,7 @@ const (
 // runtime itself would keep it until the next collection, which at rest is far away.
 type collector struct {
 	now    func() time.Time
+	allow  func(percent int)
 	giveUp func()
 
 	mu     sync.Mutex
@@ -35,8 +37,9 @@ func tendMemory() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(thrifty)
-	c := &collector{now: time.Now, giveUp: debug.FreeOSMemory}
+	allow := func(percent int) { debug.SetGCPercent(percent) }
+	c := &collector{now: time.Now, allow: allow, giveUp: debug.FreeOSMemory}
+	c.allow(frugal)
 	c.follow()
 }
 
@@ -59,6 +62,7 @@ func (c *collector) ran() {
 		c.settle.Reset(lull)
 	case soon:
 		c.hurry = true
+		c.allow(thrifty)
 		c.settle = time.AfterFunc(lull, c.rest)
 	}
 }
@@ -67,6 +71,7 @@ func (c *collector) ran() {
 func (c *collector) rest() {
 	c.mu.Lock()
 	c.hurry = false
+	c.allow(frugal)
 	c.mu.Unlock()
 	c.giveUp()
 }
