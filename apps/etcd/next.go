@@ -13,7 +13,7 @@ const (
 	// well: that a member ceases to serve, the kubelet's probe tells at once.
 	heartbeat = 10 * time.Second
 	soon      = 200 * time.Millisecond
-	resting   = 30 * time.Second
+	resting   = time.Minute
 	// schedulingGrace is how long a pod may look for a node before it counts as
 	// hindered: an autoscaler needs a while to bring one.
 	schedulingGrace = 30 * time.Second

@@ -49,7 +49,7 @@ func (c *cluster) orders(t *testing.T, member, lie string) {
 	}
 }
 
-// wake has the operator look now: as long as Kubernetes calls all well it takes half a minute.
+// wake has the operator look now: as long as Kubernetes calls all well it takes a minute.
 func (c *cluster) wake(t *testing.T) {
 	t.Helper()
 	must(t, "-n", c.key.Namespace, "annotate", "--overwrite", "etcdcluster/"+c.key.Name, "example.com/woken="+time.Now().Format("150405.000"))
