@@ -154,7 +154,7 @@ bench: bench-memcached bench-podset bench-etcd ## All benchmarks; ratios in one 
 
 .PHONY: bench-memcached
 bench-memcached: $(LOCALKUBE) bin/governor ## Memcached on a real API server, into build/bench.json (COUNTS=10,100 for fewer objects)
-	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)"
+	@assets="$$($(LOCALKUBE) envtest-assets)" && KUBEBUILDER_ASSETS="$$assets" go run ./test/bench -counts "$(COUNTS)" -rounds $(ROUNDS)
 
 .PHONY: bench-podset
 bench-podset: $(LOCALKUBE) bin/governor ## A PodSet beside a ReplicaSet, 1 to 500 pods and back, into build/bench-podset.json

@@ -1,22 +1,26 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 )
 
-// fleet is what was measured with one number of objects.
+// fleet is what was measured with one number of objects: the round in the middle.
 type fleet struct {
-	Objects    int   `json:"objects"`
-	Sequential plain `json:"plainSequential"`
-	Parallel   plain `json:"plainParallel"`
-	Create     phase `json:"create"`
-	Rest       calm  `json:"rest"`
-	Change     phase `json:"change"`
+	Objects int `json:"objects"`
+	// Rounds are the ratios to plain calls one by one of all rounds, the least first.
+	Rounds     []float64 `json:"createRatiosSequential"`
+	Sequential plain     `json:"plainSequential"`
+	Parallel   plain     `json:"plainParallel"`
+	Create     phase     `json:"create"`
+	Rest       calm      `json:"rest"`
+	Change     phase     `json:"change"`
 
 	// The operator's time by that of the plain calls, and all work by all work.
 	CreateRatio           float64 `json:"createRatio"`
@@ -45,25 +49,45 @@ type calm struct {
 	RSS        int64    `json:"rssBytes"`
 }
 
-func measureFleet(ctx context.Context, api *api, o options, n int) (f fleet, err error) {
+// measureRounds measures a fleet again and again, for the machine's speed changes within
+// minutes, and plain calls and operator take turns.
+func measureRounds(ctx context.Context, api *api, o options, n int) (fleet, error) {
+	var all []fleet
+	for i := range o.rounds {
+		progress("%d objects: round %d of %d", n, i+1, o.rounds)
+		f, err := measureFleet(ctx, api, o, n, i+1)
+		if err != nil {
+			return f, err
+		}
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b fleet) int { return cmp.Compare(a.CreateRatioSequential, b.CreateRatioSequential) })
+	middle := all[len(all)/2]
+	for _, f := range all {
+		middle.Rounds = append(middle.Rounds, f.CreateRatioSequential)
+	}
+	return middle, nil
+}
+
+func measureFleet(ctx context.Context, api *api, o options, n, round int) (f fleet, err error) {
 	f.Objects = n
+	named := fmt.Sprintf("%d-%d", n, round)
 	progress("%d objects: plain calls, one after the other", n)
-	if f.Sequential, err = measurePlain(ctx, api, o, fmt.Sprintf("sequential-%d", n), n, 1); err != nil {
+	if f.Sequential, err = measurePlain(ctx, api, o, "sequential-"+named, n, 1); err != nil {
 		return f, err
 	}
 	progress("%d objects: plain calls, %d at a time", n, workers)
-	if f.Parallel, err = measurePlain(ctx, api, o, fmt.Sprintf("parallel-%d", n), n, workers); err != nil {
+	if f.Parallel, err = measurePlain(ctx, api, o, "parallel-"+named, n, workers); err != nil {
 		return f, err
 	}
-	err = f.measureOperator(ctx, api, o)
+	err = f.measureOperator(ctx, api, o, "operator-"+named)
 	f.compare()
 	return f, err
 }
 
-func (f *fleet) measureOperator(ctx context.Context, api *api, o options) (err error) {
+func (f *fleet) measureOperator(ctx context.Context, api *api, o options, namespace string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience+o.rest)
 	defer cancel()
-	namespace := fmt.Sprintf("operator-%d", f.Objects)
 	s, err := openStage(ctx, api, namespace)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // requests counts requests by verb and resource: "patch deployments".
 type requests map[string]int
 
-// ledger reads the API server's audit log: exact, because the API server writes a
+// ledger reads the operator's requests from the API server's audit log: exact, because the API server writes a
 // line before it answers.
 type ledger struct {
 	path   string
@@ -25,7 +25,10 @@ type ledger struct {
 
 // entry is what is read of one audited request.
 type entry struct {
-	Verb      string `json:"verb"`
+	Verb string `json:"verb"`
+	User struct {
+		Username string `json:"username"`
+	} `json:"user"`
 	ObjectRef struct {
 		Resource    string `json:"resource"`
 		Subresource string `json:"subresource"`
@@ -71,7 +74,9 @@ func (l *ledger) take(raw []byte) error {
 		if err := json.Unmarshal(line, &e); err != nil {
 			return fmt.Errorf("the audit log is not readable: %w", err)
 		}
-		l.counts[e.name()]++
+		if e.User.Username == operatorUser {
+			l.counts[e.name()]++
+		}
 		l.offset += int64(len(line) + 1)
 		raw = rest
 	}

@@ -27,6 +27,7 @@ import (
 // options are what a run can be told.
 type options struct {
 	counts   []int
+	rounds   int
 	rest     time.Duration
 	patience time.Duration
 	operator string
@@ -53,6 +54,7 @@ func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	counts := f.String("counts", "10,100,1000", "fleets to measure, by number of objects")
+	f.IntVar(&o.rounds, "rounds", 3, "how often; what counts is the round in the middle, by operator / plain one by one")
 	f.DurationVar(&o.rest, "rest", 30*time.Second, "how long to watch the operator at rest")
 	f.DurationVar(&o.patience, "patience", 10*time.Minute, "how long anything may take to converge")
 	f.StringVar(&o.operator, "operator", "bin/governor", "the operator's binary")
@@ -61,6 +63,9 @@ func parse(args []string) (options, error) {
 	f.BoolVar(&o.turns, "turns", true, "also measure single turns of the engine")
 	if err := f.Parse(args); err != nil {
 		return o, err
+	}
+	if o.rounds < 1 {
+		return o, fmt.Errorf("-rounds: %d is too few", o.rounds)
 	}
 	for word := range strings.SplitSeq(*counts, ",") {
 		n, err := strconv.Atoi(strings.TrimSpace(word))
@@ -92,7 +97,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 		return err
 	}
 	for _, n := range o.counts {
-		f, err := measureFleet(ctx, api, o, n)
+		f, err := measureRounds(ctx, api, o, n)
 		if err != nil {
 			return fmt.Errorf("%d objects: %w", n, err)
 		}

@@ -83,6 +83,7 @@ func createRows() []row {
 			value:  func(f fleet) string { return ratio(f.CreateRatioSequential) },
 			missed: func(f fleet) bool { return f.CreateRatioSequential > mostRatio },
 		},
+		{name: "the same of all rounds", value: func(f fleet) string { return ratios(f.Rounds) }},
 		{name: fmt.Sprintf("operator / plain, %d, children only", workers), value: func(f fleet) string { return ratio(f.CreateRatioChildren) }},
 		{name: "all work / all work of plain", value: func(f fleet) string { return ratio(f.CreateWorkRatio) }},
 		{name: "turns per object", value: func(f fleet) string { return ratio(f.Create.TurnsPerObject) }},
@@ -128,6 +129,14 @@ func changeRows() []row {
 func seconds(s float64) string { return fmt.Sprintf("%.2f", s) }
 
 func ratio(r float64) string { return fmt.Sprintf("%.2f", r) }
+
+func ratios(all []float64) string {
+	var words []string
+	for _, r := range all {
+		words = append(words, ratio(r))
+	}
+	return strings.Join(words, ", ")
+}
 
 // table shows everything; a cell whose goal is missed has a mark.
 func (r *results) table(w io.Writer) {
