@@ -58,6 +58,8 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
 	case GrowVolume:
 		return same, func(m *Member) { m.Volume.Size = number(s.Args[ArgSize]) }
+	case Expose:
+		return same, func(m *Member) { m.Set.Exposure, m.Pod.Exposure = Exposed, Exposed }
 	case Serving, CaughtUp, Nudge:
 		return same, func(m *Member) { serves(m, seen) }
 	case DoorTold:
@@ -84,12 +86,16 @@ func added(m *Member, s lifecycle.Step) {
 }
 
 func started(m *Member, s lifecycle.Step) {
-	m.Volume.Exists, m.Set.Exists, m.Pod.Exists = true, true, true
+	m.Volume.Exists, m.Pod.Exists = true, true
 	if size, given := s.Args[ArgSize]; given {
 		m.Volume.Size = number(size)
 	}
-	m.Set.Version, m.Set.Revision = s.Args[ArgVersion], s.Args[ArgRevision]
-	m.Pod.Version, m.Pod.Revision, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Version
+	m.Set = dressed(s)
+	m.Pod.Version, m.Pod.Revision, m.Pod.Exposure, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Exposure, m.Set.Version
+}
+
+func dressed(s lifecycle.Step) Set {
+	return Set{Exists: true, Version: s.Args[ArgVersion], Revision: s.Args[ArgRevision], Exposure: Exposure(s.Args[ArgExposed])}
 }
 
 // promoted makes a voter. Before 3.5 the pod of a learner may not be ready; that it has
@@ -104,8 +110,8 @@ func dismissed(m *Member, s lifecycle.Step) {
 }
 
 func restarting(m *Member, s lifecycle.Step) {
-	m.Set.Version, m.Set.Revision = s.Args[ArgVersion], s.Args[ArgRevision]
-	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision}
+	m.Set = dressed(s)
+	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision, Exposure: m.Set.Exposure}
 	m.Volume.Version = m.Set.Version
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
 }
@@ -115,6 +121,7 @@ func serves(m *Member, seen World) {
 	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
 	m.Pod.Exists, m.Restarting, m.Door = true, false, Shut
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
+	m.Pod.Exposure = m.Set.Exposure
 }
 
 // leads returns the world with that leader, or without one.

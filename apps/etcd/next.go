@@ -48,6 +48,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes
 		doorAjar(want, seen),        // nobody votes before its door is shut
 		muteMember(seen, now),       // it waits for an entry that nobody may ever write
+		covertMember(seen),          // who serves is led to
 		joiningMember(goal, seen, now),
 		deadMember(goal, seen, now),   // repair before any wish
 		strangeMember(seen),           // who was added by hand
@@ -179,6 +180,23 @@ func mute(m Member, now time.Time) bool {
 	silent := ourListed(m) && m.Joined && m.Health == Unknown && m.Pod.Ready && !m.Pod.Leaving
 	late := now.Sub(later(m.Since, m.Pod.Since)) - muteAfter
 	return silent && late >= 0 && late%nudgeEvery < nudgeFor
+}
+
+// covertMember leads clients to a voter that serves them. Readiness alone would lead them
+// to learners, which refuse them, and to who has yet to open its client port.
+func covertMember(seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Joined && seen.servingVoter(m) && covert(m) })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	if unlabelled(m) {
+		s := repair(step(Expose, m, "LabelMissing", "%s serves, and has not the label by which clients are led to it.", m.Name))
+		s.Cause = lifecycle.Drift
+		return lifecycle.Proceed(s)
+	}
+	s := repair(step(Expose, m, "MemberServes", "%s serves, and clients are led to it from now on.", m.Name))
+	s.Cause = lifecycle.SpecChange // it is finished like a repair, but nothing broke
+	return lifecycle.Proceed(s)
 }
 
 // deadMember removes a voter that will not come back; tooFewMembers then replaces

@@ -43,8 +43,8 @@ func TestPreview(t *testing.T) {
 		"Create": {"a new cluster starts all members at once", young, etcd.World{},
 			"FormCluster\n(Formed)\nSettled AsDeclared"},
 		"Grow": {"one learner after the other", resized(5), serving(3).World, strings.Join([]string{
-			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3",
-			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "Settled AsDeclared",
+			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3", "Expose e-3",
+			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "Expose e-4", "Settled AsDeclared",
 		}, "\n")},
 		"Shrink": {"the newest goes", resized(2), serving(3).World, strings.Join([]string{
 			"RemoveMember e-2: 2 of 2 voters serve, none may fail", "Dismiss e-2: 2 of 2 voters serve, none may fail", "Settled AsDeclared",
@@ -55,7 +55,7 @@ func TestPreview(t *testing.T) {
 			"MoveLeader e-1: 3 of 3 voters serve, 1 member may fail",
 			"Restart e-0: 2 of 3 voters serve, none may fail", "(Serving e-0)", "Settled AsDeclared",
 		}, "\n")},
-		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nSettled AsDeclared"},
+		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nExpose e-3\nSettled AsDeclared"},
 		"Lost":   {"nothing is planned for a cluster whose data is gone", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
 		"Delete": {"a deletion says what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "Dismiss e-0\nSettled Dismissed"},
 	}

@@ -22,6 +22,10 @@ const (
 	// LabelCluster is the UID of the cluster on its volumes, which may outlive it.
 	LabelCluster = "etcd.database.coreos.com/cluster-uid"
 
+	// LabelExposed says of a StatefulSet and its pods whether clients are led to them; its
+	// values are those of [Exposure].
+	LabelExposed = "etcd.database.coreos.com/exposed"
+
 	clientPort  = 2379
 	peerPort    = 2380
 	metricsOnly = 2381
@@ -33,7 +37,7 @@ func (Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Obje
 	if leaving(want) {
 		return nil, nil
 	}
-	all := []lifecycle.Object{peerService(want), balancedService(want), disruptionBudget(want, seen)}
+	all := []lifecycle.Object{peerService(want), balancedService(want, seen), disruptionBudget(want, seen)}
 	for _, m := range residents(want, seen) {
 		all = append(all, doorMap(want, seen, m))
 	}
@@ -70,6 +74,20 @@ func selector(want *etcdv1.EtcdCluster) map[string]string {
 		lifecycle.LabelInstance: want.Name,
 		lifecycle.LabelApp:      Name,
 	}
+}
+
+// audience selects the pods that clients are led to: all, as long as any has no label,
+// for an older operator led clients to it.
+func audience(want *etcdv1.EtcdCluster, seen World) map[string]string {
+	l := selector(want)
+	if _, older := seen.find(unlabelled); !older {
+		l[LabelExposed] = string(Exposed)
+	}
+	return l
+}
+
+func unlabelled(m Member) bool {
+	return m.Set.Exists && m.Set.Exposure == Unlabelled || m.Pod.Exists && !m.Pod.Leaving && m.Pod.Exposure == Unlabelled
 }
 
 func memberLabels(want *etcdv1.EtcdCluster, member string) map[string]string {
@@ -124,18 +142,19 @@ func peerService(want *etcdv1.EtcdCluster) *corev1.Service {
 	}
 }
 
-func balancedService(want *etcdv1.EtcdCluster) *corev1.Service {
+func balancedService(want *etcdv1.EtcdCluster, seen World) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: named(want, clientService(want)),
 		Spec: corev1.ServiceSpec{
-			Selector: selector(want), Ports: []corev1.ServicePort{port("client", clientPort)},
+			Selector: audience(want, seen), Ports: []corev1.ServicePort{port("client", clientPort)},
 		},
 	}
 }
 
 // disruptionBudget keeps a quorum of what is and of what is wanted. One or two
 // members have none to spare; with volumes a drained node costs them an
-// interruption, without volumes it would cost the data.
+// interruption, without volumes it would cost the data. Learners are ready and no part of
+// a quorum, so only those are counted that clients are led to.
 func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisruptionBudget {
 	most := max(int(want.Spec.Size), seen.count(voter))
 	least := most/2 + 1
@@ -149,7 +168,7 @@ func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisrupt
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: named(want, want.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &available, Selector: &metav1.LabelSelector{MatchLabels: selector(want)},
+			MinAvailable: &available, Selector: &metav1.LabelSelector{MatchLabels: audience(want, seen)},
 			// A pod that does not serve protects nothing, and may keep a node from
 			// being drained for ever.
 			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),

@@ -92,7 +92,7 @@ func render(t *testing.T, want *etcdv1.EtcdCluster, r rendering) string {
 		t.Fatal(err)
 	}
 	step := lifecycle.Step{Name: etcd.StartMember, Target: "e-0", Args: map[string]string{
-		etcd.ArgVersion: r.version, etcd.ArgRevision: etcd.Revision(want),
+		etcd.ArgVersion: r.version, etcd.ArgRevision: etcd.Revision(want), etcd.ArgExposed: string(etcd.Exposed),
 	}}
 	set, err := etcd.StatefulSet(want, r.seen, step)
 	if err != nil {

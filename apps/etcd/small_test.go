@@ -20,9 +20,12 @@ var states = map[rune]func(*etcd.Member){
 	'x': lost,
 	'c': trouble(lifecycle.CrashLooping, time.Second),
 	'n': func(m *etcd.Member) { down(time.Second)(m); m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }, // no StatefulSet
-	'l': func(m *etcd.Member) { m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
+	'l': func(m *etcd.Member) { hidden(m); m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
+	'v': hidden, // a voter that clients are not led to yet
+	'u': unlabelled,
 	'm': func(m *etcd.Member) { // a learner with all data that serves no client
 		down(15 * time.Second)(m)
+		hidden(m)
 		m.Role, m.Pod.Ready = etcd.Learner, true
 	},
 	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started
@@ -30,14 +33,14 @@ var states = map[rune]func(*etcd.Member){
 	'h': func(m *etcd.Member) { m.Stranger, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{} },
 }
 
-const letters = "sodDxcnlmarh"
+const letters = "sodDxcnlmarhvu"
 
 // smallWorlds calls visit with every multiset of states of up to so many members,
 // in both orders, as long as etcd could be in it.
 func smallWorlds(most int, visit func(code string)) {
 	var extend func(code string, from int)
 	extend = func(code string, from int) {
-		if strings.Count(code, "l")+strings.Count(code, "m")+strings.Count(code, "a") > 1 {
+		if several(code, "lma") || several(code, "vu") {
 			return
 		}
 		if code != "" {
@@ -51,6 +54,15 @@ func smallWorlds(most int, visit func(code string)) {
 		}
 	}
 	extend("", 0)
+}
+
+// several members are in any of the states.
+func several(code, states string) bool {
+	n := 0
+	for _, s := range states {
+		n += strings.Count(code, string(s))
+	}
+	return n > 1
 }
 
 func reversed(s string) string {
@@ -166,5 +178,10 @@ func settledWell(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.
 	if s.Ready != fmt.Sprintf("%d/%d", want.Spec.Size, want.Spec.Size) || len(seen.Members) != int(want.Spec.Size) ||
 		s.Version.Current != want.Spec.Version || s.Phase != etcdv1.Running || s.Leader == "" {
 		t.Fatalf("%s to %d settles badly: %+v\n%s", code, want.Spec.Size, s, strings.Join(story, "\n"))
+	}
+	for _, m := range seen.Members {
+		if m.Set.Exposure != etcd.Exposed || m.Pod.Exposure != etcd.Exposed {
+			t.Fatalf("%s to %d: clients are not led to %s\n%s", code, want.Spec.Size, m.Name, strings.Join(story, "\n"))
+		}
 	}
 }

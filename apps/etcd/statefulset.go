@@ -28,8 +28,9 @@ func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv
 		return nil, err
 	}
 	labels, notes := memberLabels(want, s.Target), annotations(s, v)
+	exposed := map[string]string{LabelExposed: s.Args[ArgExposed]}
 	return &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Target, Labels: labels, Annotations: notes},
+		ObjectMeta: metav1.ObjectMeta{Name: s.Target, Labels: merged(labels, exposed), Annotations: notes},
 		Spec: appsv1.StatefulSetSpec{
 			Replicas: new(int32(1)), ServiceName: want.Name,
 			Selector:            &metav1.LabelSelector{MatchLabels: labels},
@@ -39,7 +40,7 @@ func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv
 			RevisionHistoryLimit: new(int32(2)),
 			Template: corev1.PodTemplateSpec{
 				ObjectMeta: metav1.ObjectMeta{
-					Labels: podLabels(want, s.Target), Annotations: merged(want.Spec.Pod.Annotations, notes),
+					Labels: merged(podLabels(want, s.Target), exposed), Annotations: merged(want.Spec.Pod.Annotations, notes),
 				},
 				Spec: podSpec(want, seen, s.Target, v),
 			},

@@ -16,13 +16,16 @@ const (
 	// each other. Args: members, and those of StartMember.
 	FormCluster = "FormCluster"
 	// StartMember makes the member's volume, if it is not there, and then its
-	// StatefulSet. Args: version, revision, size of a volume that is made.
+	// StatefulSet. Args: version, revision, exposed, size of a volume that is made.
 	StartMember = "StartMember"
 	// AddLearner and AddVoter add a member to etcd's list. Args: peerURL.
 	AddLearner = "AddLearner"
 	AddVoter   = "AddVoter"
 	// Promote makes a learner a voter. Args: id.
 	Promote = "Promote"
+	// Expose leads clients to the member, by a label on its StatefulSet's template and on
+	// its pod.
+	Expose = "Expose"
 	// Nudge writes the member's entry in etcd's list as it is, so that there is one more
 	// entry in the log. Args: id, peerURL.
 	Nudge = "Nudge"
@@ -35,7 +38,7 @@ const (
 	Dismiss = "Dismiss"
 	// Restart writes the version on the member's claim, gives its StatefulSet the new
 	// template and deletes the pod that was made from another. Args: version,
-	// revision.
+	// revision, exposed.
 	Restart = "Restart"
 	// GrowVolume asks for more storage. Args: size in bytes.
 	GrowVolume = "GrowVolume"
@@ -66,6 +69,7 @@ const (
 	ArgSize     = "size"
 	ArgVolume   = "volume"
 	ArgDoor     = "door"
+	ArgExposed  = "exposed"
 	KeepVolume  = "keep"
 )
 
@@ -101,13 +105,31 @@ func start(want goal, m Member, v version, reason, format string, args ...any) l
 	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
 		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
 	}
-	return with(with(s, ArgVersion, v.String()), ArgRevision, want.revision)
+	return dress(s, m, v, want.revision)
+}
+
+// dress says what the member's pods are made from.
+func dress(s lifecycle.Step, m Member, v version, revision string) lifecycle.Step {
+	return with(with(with(s, ArgVersion, v.String()), ArgRevision, revision), ArgExposed, string(exposure(m)))
+}
+
+// exposure is as it was. Who has had a vote and lost its StatefulSet served before; all
+// others are hidden until they serve, and so is who may be a learner, for nobody can tell.
+func exposure(m Member) Exposure {
+	switch {
+	case m.Set.Exposure != Unlabelled:
+		return m.Set.Exposure
+	case voter(m) && m.Joined:
+		return Exposed
+	}
+	return Hidden
 }
 
 // formCluster starts those of the first members that have not been started.
 func formCluster(want goal, names []string) lifecycle.Step {
 	s := start(want, Member{Name: want.Name}, want.next, "Bootstrapping", "%s begin the cluster together.", strings.Join(names, ", "))
 	s.Name = FormCluster
+	s = with(s, ArgExposed, string(Exposed)) // nobody else is there
 	return with(s, ArgMembers, strings.Join(names, ","))
 }
 
@@ -134,8 +156,7 @@ func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {
 }
 
 func restart(m Member, v version, revision, reason, format string, args ...any) lifecycle.Step {
-	s := class(step(Restart, m, reason, format, args...), lifecycle.Disruptive)
-	return with(with(s, ArgVersion, v.String()), ArgRevision, revision)
+	return dress(class(step(Restart, m, reason, format, args...), lifecycle.Disruptive), m, v, revision)
 }
 
 func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.Step {

@@ -98,11 +98,24 @@ const (
 	Unhealthy Health = "Unhealthy"
 )
 
+// Exposure says whether clients are led to a member: by the client Service, and by the
+// disruption budget, which counts nobody else.
+type Exposure string
+
+// A member that joins is hidden until it has answered as a voter. Unlabelled ones are of
+// an operator that led clients to all.
+const (
+	Unlabelled Exposure = ""
+	Hidden     Exposure = "false"
+	Exposed    Exposure = "true"
+)
+
 // Set is a member's StatefulSet.
 type Set struct {
 	Exists bool
-	// Revision and Version are those of its template.
+	// Revision, Version and Exposure are those of its template.
 	Revision, Version string
+	Exposure          Exposure
 }
 
 // Volume is a member's claim; with Ephemeral and Memory storage it is the pod's own
@@ -131,6 +144,8 @@ type Pod struct {
 	Leaving, Ended bool
 	// Revision and Version are those of the template it was made from.
 	Revision, Version string
+	// Exposure is what its label says now.
+	Exposure Exposure
 	// Node it runs on.
 	Node string
 	// Trouble is what hinders it, Detail in Kubernetes' or etcd's own words.
@@ -211,6 +226,11 @@ func (w World) named(name string) (Member, bool) {
 
 func (w World) leader() (Member, bool) {
 	return w.find(func(m Member) bool { return m.Leads && listed(m) })
+}
+
+// covert members have a pod that clients are not led to, now or when it is made anew.
+func covert(m Member) bool {
+	return m.Set.Exists && m.Set.Exposure != Exposed || m.Pod.Exists && !m.Pod.Leaving && m.Pod.Exposure != Exposed
 }
 
 func (w World) servingVoter(m Member) bool { return voter(m) && w.serving(m) }

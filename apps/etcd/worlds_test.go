@@ -38,9 +38,9 @@ func whole(number int, version string) etcd.Member {
 	revision := etcd.Revision(wanted(3))
 	return etcd.Member{
 		Name: name, PeerURL: "http://" + name, ID: uint64(number) + 1, Role: etcd.Voter, Joined: true,
-		Set:    etcd.Set{Exists: true, Revision: revision, Version: version},
+		Set:    etcd.Set{Exists: true, Revision: revision, Version: version, Exposure: etcd.Exposed},
 		Volume: etcd.Volume{Exists: true, Size: 8 << 30},
-		Pod:    etcd.Pod{Exists: true, Ready: true, Revision: revision, Version: version, Node: "n"},
+		Pod:    etcd.Pod{Exists: true, Ready: true, Revision: revision, Version: version, Exposure: etcd.Exposed, Node: "n"},
 		Health: etcd.Healthy, Since: noon.Add(-time.Hour), Leads: number == 0, Index: 1000, Version: version,
 	}
 }
@@ -110,3 +110,9 @@ func told(c *etcdv1.EtcdCluster, s scene) *etcdv1.EtcdCluster {
 	etcd.Planner{}.Status(c, s.World)
 	return c
 }
+
+// hidden is a member that clients are not led to yet.
+func hidden(m *etcd.Member) { m.Set.Exposure, m.Pod.Exposure = etcd.Hidden, etcd.Hidden }
+
+// unlabelled is of an older operator.
+func unlabelled(m *etcd.Member) { m.Set.Exposure, m.Pod.Exposure = etcd.Unlabelled, etcd.Unlabelled }

@@ -91,7 +91,8 @@ func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
 
 func allServe(seen etcd.World) error {
 	for _, m := range seen.Members {
-		if m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Joined || m.Stranger || m.Door != etcd.Shut || m.Index == 0 {
+		if m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Joined || m.Stranger || m.Door != etcd.Shut || m.Index == 0 ||
+			m.Set.Exposure != etcd.Exposed || m.Pod.Exposure != etcd.Exposed {
 			return fmt.Errorf("all is as declared, but %s is %+v", m.Name, m)
 		}
 	}

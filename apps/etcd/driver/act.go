@@ -36,6 +36,8 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.restart(ctx, want, v, s)
 	case etcd.Dismiss:
 		return d.dismiss(ctx, v.parts, s)
+	case etcd.Expose:
+		return d.expose(ctx, v.parts, s.Target)
 	case etcd.GrowVolume:
 		return d.grow(ctx, v.parts, s)
 	}
@@ -117,6 +119,25 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 		return nil
 	}
 	return d.remove(ctx, running)
+}
+
+// expose labels the template first: a pod that is made meanwhile is as the template is.
+func (d *Driver) expose(ctx context.Context, p parts, member string) error {
+	if seen := p.sets[member]; seen != nil {
+		set := seen.DeepCopy()
+		set.Labels[etcd.LabelExposed], set.Spec.Template.Labels[etcd.LabelExposed] = string(etcd.Exposed), string(etcd.Exposed)
+		if err := d.client.Patch(ctx, set, client.MergeFrom(seen)); err != nil {
+			return fmt.Errorf("cannot label the StatefulSet %q: %w", member, err)
+		}
+	}
+	if seen := p.pods[member]; seen != nil {
+		running := seen.DeepCopy()
+		running.Labels[etcd.LabelExposed] = string(etcd.Exposed)
+		if err := d.client.Patch(ctx, running, client.MergeFrom(seen)); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot label the pod of %s: %w", member, err)
+		}
+	}
+	return nil
 }
 
 // dismiss deletes the StatefulSet before the volume that its pod uses.

@@ -58,6 +58,7 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	if set := p.sets[name]; set != nil {
 		m.Set.Exists = true
 		m.Set.Revision, m.Set.Version = template(set.Annotations)
+		m.Set.Exposure = etcd.Exposure(set.Labels[etcd.LabelExposed])
 	}
 	lastWords := ""
 	if found := p.pods[name]; found != nil {
@@ -78,6 +79,7 @@ func podOf(found *corev1.Pod) (p etcd.Pod, lastWords string) {
 		Node: found.Spec.NodeName, Trouble: s.Trouble, Detail: s.Detail, Since: s.Since,
 	}
 	p.Revision, p.Version = template(found.Annotations)
+	p.Exposure = etcd.Exposure(found.Labels[etcd.LabelExposed])
 	return p, s.LastWords
 }
 

@@ -39,6 +39,8 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return m.dismiss(s, fx)
 	case etcd.Restart:
 		return m.restart(want, s, fx)
+	case etcd.Expose:
+		return m.expose(s.Target, fx)
 	case etcd.GrowVolume:
 		return fx.Do("grow "+s.Target, func() error {
 			n, err := strconv.ParseInt(s.Args[etcd.ArgSize], 10, 64)
@@ -84,9 +86,22 @@ func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
 		m.sets[s.Target] = &etcd.Set{
 			Exists: true, Version: set.Annotations[etcd.AnnotationVersion], Revision: set.Annotations[etcd.AnnotationRevision],
+			Exposure: etcd.Exposure(set.Labels[etcd.LabelExposed]),
 		}
 		return nil
 	})
+}
+
+func (m *Model) expose(name string, fx *sim.Effects) error {
+	if s, ok := m.sets[name]; ok {
+		if err := fx.Do("label the StatefulSet "+name, func() error { s.Exposure = etcd.Exposed; return nil }); err != nil {
+			return err
+		}
+	}
+	if p, ok := m.pods[name]; ok {
+		return fx.Do("label the pod of "+name, func() error { p.exposure = etcd.Exposed; return nil })
+	}
+	return nil
 }
 
 func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {

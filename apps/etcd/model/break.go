@@ -20,7 +20,7 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 		m.losePod, m.losePod, m.loseAllPods, m.loseDisk, m.wipeDisk, m.endPod, m.loseNode, m.loseSet,
 		m.ill("is cut off", func(p *pod) { p.cut = true }), m.ill("is not seen by the operator", func(p *pod) { p.unseen = true }),
 		m.ill("is slow", func(p *pod) { p.slow = true }), m.ill("lies", func(p *pod) { p.lies = true }),
-		m.byHandRemoved, m.byHandAdded, m.silence,
+		m.byHandRemoved, m.byHandAdded, m.silence, m.stripLabel,
 	}
 	return breaks[chance.IntN(len(breaks))](name, chance)
 }
@@ -137,6 +137,11 @@ func (m *Model) byHandAdded(_ string, chance *rand.Rand) string {
 		return ""
 	}
 	return "somebody adds " + name + " with etcdctl as a " + string(role)
+}
+
+func (m *Model) stripLabel(name string, _ *rand.Rand) string {
+	m.pods[name].exposure = etcd.Unlabelled
+	return "somebody takes the label from the pod of " + name
 }
 
 // silence is no fault, but some things go on only when somebody writes.

@@ -13,6 +13,7 @@ import (
 // pod is a member's pod with the etcd in it.
 type pod struct {
 	version, revision string
+	exposure          etcd.Exposure
 	up                bool // etcd runs
 	leaving, ended    bool
 	crashes           int
@@ -32,7 +33,7 @@ type pod struct {
 func (p *pod) observed(ready bool) etcd.Pod {
 	seen := etcd.Pod{
 		Exists: true, Ready: ready, Leaving: p.leaving, Ended: p.ended,
-		Revision: p.revision, Version: p.version, Node: "node", Since: p.since,
+		Revision: p.revision, Version: p.version, Exposure: p.exposure, Node: "node", Since: p.since,
 	}
 	switch {
 	case p.nodeless > 0:
@@ -62,7 +63,7 @@ func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 // spawn is the StatefulSet controller making a pod from the present template.
 func (m *Model) spawn(name string) {
 	s := m.sets[name]
-	m.pods[name] = &pod{version: s.Version, revision: s.Revision, since: m.clock}
+	m.pods[name] = &pod{version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock}
 	if m.volatile {
 		m.disks[name] = &disk{}
 	}

@@ -88,8 +88,12 @@ func New(volatile bool) *Model {
 func (m *Model) Safe() error {
 	learners := 0
 	for _, e := range m.list {
-		if e.role == etcd.Learner {
-			learners++
+		if e.role != etcd.Learner {
+			continue
+		}
+		learners++
+		if p, ok := m.pods[e.name]; ok && p.exposure == etcd.Exposed {
+			m.violated("clients are led to %s, a learner", e.name)
 		}
 	}
 	if m.err == nil && learners > 1 {

@@ -1,0 +1,193 @@
+package e2e_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// callers are clients that come anew all the time, to everyone that the client Service
+// leads to.
+type callers struct {
+	mu      sync.Mutex
+	calls   int
+	refused []string
+}
+
+// call has callers call until the test ends.
+func (c *cluster) call(t *testing.T) *callers {
+	t.Helper()
+	all := &callers{}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	t.Cleanup(func() { cancel(); <-done })
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			all.round(ctx, c.clients().Find)
+			<-tick.C
+		}
+	}()
+	return all
+}
+
+func (a *callers) round(ctx context.Context, find func(context.Context) ([]string, error)) {
+	whom, err := find(ctx)
+	if ctx.Err() == nil && (err != nil || len(whom) == 0) {
+		a.note("the Service", errors.Join(fmt.Errorf("it leads to %v", whom), err))
+	}
+	for _, address := range whom {
+		if err := call(ctx, address); ctx.Err() == nil {
+			a.note(address, err)
+		}
+	}
+}
+
+// call does a linearizable read over a new connection.
+func call(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	line, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	_, err = pb.NewKVClient(line).Range(ctx, &pb.RangeRequest{Key: []byte("call")})
+	return err
+}
+
+func (a *callers) note(whom string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calls++
+	if err != nil {
+		a.refused = append(a.refused, fmt.Sprintf("%s: %v", whom, err))
+	}
+}
+
+func (a *callers) answered(t *testing.T) {
+	t.Helper()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls < 20 || len(a.refused) > 0 {
+		t.Errorf("%d of %d calls found nobody: %.500q", len(a.refused), a.calls, a.refused)
+	}
+}
+
+// TestEtcdLeadsClientsToWhoServes: who joins gets a snapshot, and the kubelet calls it
+// ready long before it serves.
+func TestEtcdLeadsClientsToWhoServes(t *testing.T) {
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.SnapshotCount = 100 })
+	c.Fill(t)
+	all := c.call(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 3 })
+	c.settled(t)
+	c.leadsTo(t, 3)
+	all.answered(t)
+}
+
+// TestEtcdOfAnOlderOperator: whose pods have no label that says whom clients are led to.
+// None is restarted, and nobody notices.
+func TestEtcdOfAnOlderOperator(t *testing.T) {
+	c := formed(t, 3)
+	before := uids(c.pods(t))
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })
+	eventually(t, "the pause is heard of", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return obj.Status.ObservedGeneration == obj.Generation })
+	})
+	c.strip(t)
+	all := c.call(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = false })
+	c.settled(t)
+	c.leadsTo(t, 3)
+	all.answered(t)
+	if now := uids(c.pods(t)); !slices.Equal(before, now) {
+		t.Errorf("the pods were %v, and are %v", before, now)
+	}
+}
+
+func uids(pods []corev1.Pod) []string {
+	var all []string
+	for _, p := range pods {
+		all = append(all, string(p.UID))
+	}
+	slices.Sort(all)
+	return all
+}
+
+// strip leaves what an older operator would have left.
+func (c *cluster) strip(t *testing.T) {
+	t.Helper()
+	service, budget := c.selects(t)
+	edit(t, service, func() { delete(service.Spec.Selector, etcd.LabelExposed) })
+	edit(t, budget, func() { delete(budget.Spec.Selector.MatchLabels, etcd.LabelExposed) })
+	var sets appsv1.StatefulSetList
+	if err := api.List(t.Context(), &sets, client.InNamespace(c.key.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range sets.Items {
+		s := &sets.Items[i]
+		edit(t, s, func() {
+			delete(s.Labels, etcd.LabelExposed)
+			delete(s.Spec.Template.Labels, etcd.LabelExposed)
+		})
+	}
+	for _, p := range c.pods(t) {
+		edit(t, &p, func() { delete(p.Labels, etcd.LabelExposed) })
+	}
+}
+
+func edit(t *testing.T, obj client.Object, change func()) {
+	t.Helper()
+	base := obj.DeepCopyObject().(client.Object)
+	change()
+	if err := api.Patch(t.Context(), obj, client.MergeFrom(base)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) selects(t *testing.T) (*corev1.Service, *policyv1.PodDisruptionBudget) {
+	t.Helper()
+	service, budget := &corev1.Service{}, &policyv1.PodDisruptionBudget{}
+	err := errors.Join(api.Get(t.Context(), client.ObjectKey{Namespace: c.key.Namespace, Name: c.key.Name + "-client"}, service),
+		api.Get(t.Context(), c.key, budget))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return service, budget
+}
+
+// leadsTo waits until clients are led to so many, by the label, and as many count.
+func (c *cluster) leadsTo(t *testing.T, members int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("clients are led to %d members", members), func(ctx context.Context) error {
+		found, err := c.clients().Find(ctx)
+		if err != nil {
+			return err
+		}
+		service, budget := c.selects(t)
+		selects, counts := service.Spec.Selector[etcd.LabelExposed], budget.Spec.Selector.MatchLabels[etcd.LabelExposed]
+		if len(found) != members || selects != "true" || counts != "true" || int(budget.Status.CurrentHealthy) != members {
+			return fmt.Errorf("%w: %v; the Service selects %q, the budget %q and counts %d",
+				errNotYet, found, selects, counts, budget.Status.CurrentHealthy)
+		}
+		return nil
+	})
+}
