@@ -104,8 +104,16 @@ func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 			return d
 		}
 	}
-	return await(QuorumBack, Member{Name: want.Name}, time.Time{}, "QuorumAway",
+	return await(QuorumBack, Member{Name: want.Name}, lastChange(seen), "QuorumAway",
 		"%d of %d voters have their data, and %d must come back to agree.", len(kept), len(voters), len(voters)/2+1)
+}
+
+// lastChange is when the health of a member or its pod last became another.
+func lastChange(seen World) (last time.Time) {
+	for _, m := range seen.Members {
+		last = later(last, later(m.Since, m.Pod.Since))
+	}
+	return last
 }
 
 // halfRemoved finishes a removal that was begun here, by etcdctl, or by a crash.
