@@ -58,6 +58,9 @@ type Change struct {
 	Kind   string
 	Name   string
 	Fields []string // the fields that differed, of Configured
+	// Wished says that something else is declared than before. It is not known of what was
+	// declared by an operator that has ended.
+	Wished bool
 }
 
 // String is the change in short: "Configured Deployment cache (spec.replicas)".
@@ -210,10 +213,12 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	if err != nil {
 		return nil, err
 	}
+	key, id := client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}
 	if len(fields) == 0 {
-		a.known.learn(client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}, existing, d.sum)
+		a.known.learn(key, id, existing, d.sum)
 		return nil, nil
 	}
+	wished := a.known.otherwise(key, id, d.sum)
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		written, err = a.mend(ctx, owner, d, err)
@@ -221,7 +226,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	if err != nil || written == existing.GetResourceVersion() {
 		return nil, err
 	}
-	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields}, nil
+	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields, Wished: wished}, nil
 }
 
 // Never is a resourceVersion that no object has: etcd's count begins with it, before
@@ -301,7 +306,7 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, current map[id
 		}
 		a.tracker.Deleted(client.ObjectKeyFromObject(owner), obj)
 		a.known.drop(client.ObjectKeyFromObject(owner), id)
-		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
+		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name, Wished: true})
 	}
 	sortChanges(changes)
 	return changes, errors.Join(errs...)

@@ -66,6 +66,12 @@ func (m *memory) same(owner types.NamespacedName, id identity, obj client.Object
 	return known
 }
 
+// otherwise reports whether something else was declared before.
+func (m *memory) otherwise(owner types.NamespacedName, id identity, sum fingerprint) bool {
+	n, known := m.of(owner, id)
+	return known && n.sum != sum
+}
+
 func (m *memory) of(owner types.NamespacedName, id identity) (note, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

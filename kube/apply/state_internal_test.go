@@ -84,3 +84,15 @@ func TestMemoryDoubts(t *testing.T) {
 		})
 	}
 }
+
+func TestOtherwise(t *testing.T) {
+	owner, id, was, is := types.NamespacedName{Name: "o"}, identity{"ConfigMap", "door"}, fingerprint{1}, fingerprint{2}
+	var m memory
+	if m.otherwise(owner, id, is) {
+		t.Error("of what was declared by another operator nothing is known")
+	}
+	m.learn(owner, id, stored(nil), was)
+	if m.otherwise(owner, id, was) || !m.otherwise(owner, id, is) {
+		t.Error("only what is declared counts, not who has written since")
+	}
+}

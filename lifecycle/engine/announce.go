@@ -93,11 +93,14 @@ func certificates(issued []issuer.Issued) string {
 	return s.String()
 }
 
+// byOthers are changes that put back what others have changed.
+func byOthers(c apply.Change) bool { return !c.Wished }
+
 func (r *report[T, W]) action() string {
 	switch {
 	case len(r.done) == 0:
 		return decided
-	case r.drift && !renewed(r.issued):
+	case r.drift && !renewed(r.issued) && slices.ContainsFunc(r.done, byOthers):
 		return repaired
 	}
 	return provided

@@ -26,6 +26,8 @@ func TestAnnouncement(t *testing.T) {
 	told := []metav1.Condition{{Type: lifecycle.Ready, Status: metav1.ConditionFalse, Reason: "RollingOut"}}
 	configured := apply.Change{Verb: apply.Configured, Kind: "Deployment", Name: "m", Fields: []string{"spec.replicas"}}
 	step := &taken{step: lifecycle.Step{Name: "Add", Reason: "TooFew", Message: "One more."}}
+	wished := configured
+	wished.Wished = true
 	cases := map[string]struct {
 		reason string
 		report report[*fake, struct{}]
@@ -53,6 +55,11 @@ func TestAnnouncement(t *testing.T) {
 			"somebody else's change is put back",
 			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configured}, drift: true},
 			announcement{normal, "Repaired", "Repair", "Configured Deployment m (spec.replicas)."},
+		},
+		"Wished": {
+			"nobody else changed it: how the world is asks for it, such as a door to be shut",
+			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{wished}, drift: true},
+			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Blocked": {
 			"somebody has to do something, and part of the work was done",

@@ -136,6 +136,9 @@ func (c *cluster) events(t *testing.T) {
 				return fmt.Errorf("%w: nothing is told of %s:\n%s", errNotYet, words, story)
 			}
 		}
+		if contains(story, "Repaired") {
+			t.Errorf("nobody has changed anything, yet it is told of repairs:\n%s", story)
+		}
 		return nil
 	})
 }
