@@ -66,7 +66,7 @@ func arguments(want *etcdv1.EtcdCluster, seen World, member string, v version) [
 		"--advertise-client-urls=" + ClientURL(want, member),
 	}
 	args = append(args, capabilities(v)...)
-	args = append(args, encryption(want, seen)...)
+	args = append(args, encryption(want, seen, v)...)
 	return append(args, options(want)...)
 }
 
@@ -89,12 +89,13 @@ func capabilities(v version) []string {
 	return args
 }
 
-func encryption(want *etcdv1.EtcdCluster, seen World) []string {
+func encryption(want *etcdv1.EtcdCluster, seen World, v version) []string {
 	var args []string
 	if peersEncrypt(want) {
 		cert, key, ca := files(seen, "peer")
 		args = append(args, "--peer-client-cert-auth=true", "--peer-cert-file="+peerTLS+cert,
 			"--peer-key-file="+peerTLS+key, "--peer-trusted-ca-file="+peerTLS+ca)
+		args = append(args, unresolved(want, v)...)
 	}
 	if ClientsEncrypt(want) {
 		cert, key, ca := files(seen, "server")
@@ -102,6 +103,22 @@ func encryption(want *etcdv1.EtcdCluster, seen World) []string {
 			"--key-file="+serverTLS+key, "--trusted-ca-file="+serverTLS+ca)
 	}
 	return args
+}
+
+// unresolved has a member believe the certificate of a peer that calls, where nobody but
+// members has one of that authority. etcd would look up the names in it and compare
+// addresses as well, and a name that another member has asked for too early does not
+// exist for some seconds in a DNS cache: who joined was refused, ended, and began anew.
+func unresolved(want *etcdv1.EtcdCluster, v version) []string {
+	switch {
+	case !managed(want):
+		return nil
+	case v.can(featureGates):
+		return []string{"--peer-skip-client-san-verification=true"}
+	case v.can(skipsNames):
+		return []string{"--experimental-peer-skip-client-san-verification=true"}
+	}
+	return nil
 }
 
 func files(seen World, role string) (cert, key, ca string) {

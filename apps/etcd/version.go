@@ -29,6 +29,7 @@ const (
 	hasLearners  = 4 // CHANGELOG-3.4: learners
 	jsonLogs     = 4 // CHANGELOG-3.4: --logger=zap, the default from 3.5
 	corruptCheck = 5 // CHANGELOG-3.3 has it experimental; sound from 3.5
+	skipsNames   = 5 // etcdmain: --experimental-peer-skip-client-san-verification
 	v3Health     = 5 // server/embed: /health asks with the present API
 	featureGates = 6 // CHANGELOG-3.6: --feature-gates instead of --experimental-*
 )

@@ -73,6 +73,7 @@ func TestEtcdIsEncryptedByDefault(t *testing.T) {
 	})
 	c.LoseVolumes(t, "etcd-1")
 	replaced(t, obj, c.settled(t), "etcd-1")
+	c.peers(t)
 	must(t, "-n", c.key.Namespace, "delete", "secret", obj.Status.ClientSecretName)
 	c.settled(t)
 	c.write(t, c.withKeys(t, obj.Status.ClientSecretName)).Stop()

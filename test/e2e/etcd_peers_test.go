@@ -1,0 +1,45 @@
+package e2e_test
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/governor-dev/governor/test/witness"
+)
+
+// peers checks that members believe certificates of their own authority only, and never
+// ask whether a name is in DNS already.
+func (c *cluster) peers(t *testing.T) {
+	t.Helper()
+	for _, p := range c.pods(t) {
+		address := net.JoinHostPort(p.Status.PodIP, "2380")
+		if err := c.visit(t, address, p.Labels["etcd.database.coreos.com/member"]+"-peer-tls"); err != nil {
+			t.Errorf("a member is refused: %v", err)
+		}
+		if err := c.visit(t, address, c.key.Name+"-client-tls"); err == nil {
+			t.Errorf("%s takes a client for a member", p.Name)
+		}
+		if said := must(t, "-n", c.key.Namespace, "logs", p.Name); contains(said, "does not match any of DNSNames") {
+			t.Errorf("%s has looked for a name that is not known yet:\n%s", p.Name, said)
+		}
+	}
+}
+
+// visit asks at the peer port, with what is in the Secret.
+func (c *cluster) visit(t *testing.T, address, secret string) error {
+	t.Helper()
+	var o witness.Options
+	c.withKeys(t, secret)(&o)
+	visitor := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{Certificates: o.TLS.Certificates, InsecureSkipVerify: true}, //nolint:gosec // who calls is looked at here
+	}}
+	answer, err := visitor.Get("https://" + address + "/version")
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
