@@ -18,16 +18,16 @@ func create(kind string) apply.Change {
 	return apply.Change{Verb: apply.Created, Kind: kind, Name: "m"}
 }
 
+func configure(wished bool) apply.Change {
+	return apply.Change{Verb: apply.Configured, Kind: "Deployment", Name: "m", Fields: []string{"spec.replicas"}, Wished: wished}
+}
+
 func TestAnnouncement(t *testing.T) {
 	const normal, warning = corev1.EventTypeNormal, corev1.EventTypeWarning
 	rolling := lifecycle.WaitFor(lifecycle.Step{Reason: "RollingOut", Message: "Waiting for pods."}, time.Time{})
 	blocked := lifecycle.Block("NameTaken", "It is taken.")
-	failed := lifecycle.RetryIn(0, "APIError", "It failed.")
 	told := []metav1.Condition{{Type: lifecycle.Ready, Status: metav1.ConditionFalse, Reason: "RollingOut"}}
-	configured := apply.Change{Verb: apply.Configured, Kind: "Deployment", Name: "m", Fields: []string{"spec.replicas"}}
 	step := &taken{step: lifecycle.Step{Name: "Add", Reason: "TooFew", Message: "One more."}}
-	wished := configured
-	wished.Wished = true
 	cases := map[string]struct {
 		reason string
 		report report[*fake, struct{}]
@@ -38,27 +38,24 @@ func TestAnnouncement(t *testing.T) {
 			report[*fake, struct{}]{decision: rolling, done: []apply.Change{create("Service"), create("Deployment")}},
 			announcement{normal, "RollingOut", "Provide", "Created Service m, Deployment m. Waiting for pods."},
 		},
-		"Decided": {
-			"a decision alone", report[*fake, struct{}]{decision: rolling},
-			announcement{normal, "RollingOut", "Decide", "Waiting for pods."},
-		},
+		"Decided": {"a decision alone", report[*fake, struct{}]{decision: rolling}, announcement{normal, "RollingOut", "Decide", "Waiting for pods."}},
 		"Same": {
 			"what was told is not told again",
 			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}}, announcement{kind: normal, action: "Decide"},
 		},
 		"Provided": {
 			"a change that changes no decision",
-			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configured}},
+			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}},
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Repaired": {
 			"somebody else's change is put back",
-			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configured}, drift: true},
+			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}, drift: true},
 			announcement{normal, "Repaired", "Repair", "Configured Deployment m (spec.replicas)."},
 		},
 		"Wished": {
 			"nobody else changed it: how the world is asks for it, such as a door to be shut",
-			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{wished}, drift: true},
+			report[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(true)}, drift: true},
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Blocked": {
@@ -67,7 +64,7 @@ func TestAnnouncement(t *testing.T) {
 			announcement{warning, "NameTaken", "Provide", "Created Service m. It is taken."},
 		},
 		"Failed": {
-			"a failure is a warning", report[*fake, struct{}]{decision: failed, cause: errors.New("x")},
+			"a failure is a warning", report[*fake, struct{}]{decision: lifecycle.RetryIn(0, "APIError", "It failed."), cause: errors.New("x")},
 			announcement{warning, "APIError", "Decide", "It failed."},
 		},
 		"Step": {
