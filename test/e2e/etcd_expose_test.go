@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -62,17 +63,33 @@ func (a *callers) round(ctx context.Context, find func(context.Context) ([]strin
 	}
 }
 
-// call does a linearizable read over a new connection.
+// call does a linearizable read over a new connection. Who serves is heard from at once,
+// however long the read takes on a busy machine.
 func call(ctx context.Context, address string) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
 	line, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
 	}
 	defer line.Close()
+	if err := connects(ctx, line); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, election)
+	defer cancel()
 	_, err = pb.NewKVClient(line).Range(ctx, &pb.RangeRequest{Key: []byte("call")})
 	return err
+}
+
+func connects(ctx context.Context, line *grpc.ClientConn) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	line.Connect()
+	for state := line.GetState(); state != connectivity.Ready; state = line.GetState() {
+		if !line.WaitForStateChange(ctx, state) {
+			return fmt.Errorf("%s does not answer, and is %s", line.Target(), state)
+		}
+	}
+	return nil
 }
 
 func (a *callers) note(whom string, err error) {
