@@ -107,8 +107,8 @@ func encryption(want *etcdv1.EtcdCluster, seen World, v version) []string {
 
 // unresolved has a member believe the certificate of a peer that calls, where nobody but
 // members has one of that authority. etcd would look up the names in it and compare
-// addresses as well, and a name that another member has asked for too early does not
-// exist for some seconds in a DNS cache: who joined was refused, ended, and began anew.
+// addresses as well, and the name of a pod that has just started may not be in DNS yet:
+// who joined was refused, ended, and began anew.
 func unresolved(want *etcdv1.EtcdCluster, v version) []string {
 	switch {
 	case !managed(want):

@@ -15,8 +15,8 @@ import (
 // requests counts requests by verb and resource: "patch deployments".
 type requests map[string]int
 
-// ledger reads the operator's requests from the API server's audit log: exact, because the API server writes a
-// line before it answers.
+// ledger reads the operator's requests from the API server's audit log: exact, because
+// the API server writes a line before it answers.
 type ledger struct {
 	path   string
 	offset int64

@@ -36,18 +36,7 @@ type callers struct {
 func (c *cluster) call(t *testing.T) *callers {
 	t.Helper()
 	all := &callers{}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan struct{})
-	t.Cleanup(func() { cancel(); <-done })
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(50 * time.Millisecond)
-		defer tick.Stop()
-		for ctx.Err() == nil {
-			all.round(ctx, c.clients().Find)
-			<-tick.C
-		}
-	}()
+	meanwhile(t, 50*time.Millisecond, func(ctx context.Context) { all.round(ctx, c.clients().Find) })
 	return all
 }
 

@@ -7,8 +7,22 @@ import (
 	"testing"
 	"time"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/test/witness"
 )
+
+// TestEtcdPeersOfOtherReleases: the flag had another name before 3.6, and none before 3.5.
+func TestEtcdPeersOfOtherReleases(t *testing.T) {
+	for _, release := range []string{"3.5", "3.7"} {
+		t.Run(release, func(t *testing.T) {
+			c := formed(t, 2, version(release), func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 3 })
+			c.settled(t)
+			c.peers(t)
+		})
+	}
+}
 
 // peers checks that members believe certificates of their own authority only, and never
 // ask whether a name is in DNS already.
@@ -16,7 +30,7 @@ func (c *cluster) peers(t *testing.T) {
 	t.Helper()
 	for _, p := range c.pods(t) {
 		address := net.JoinHostPort(p.Status.PodIP, "2380")
-		if err := c.visit(t, address, p.Labels["etcd.database.coreos.com/member"]+"-peer-tls"); err != nil {
+		if err := c.visit(t, address, p.Labels[etcd.LabelMember]+"-peer-tls"); err != nil {
 			t.Errorf("a member is refused: %v", err)
 		}
 		if err := c.visit(t, address, c.key.Name+"-client-tls"); err == nil {

@@ -24,25 +24,33 @@ func alone(t *testing.T, size int32) *cluster {
 func (c *cluster) watchLearners(t *testing.T) *atomic.Int32 {
 	t.Helper()
 	var most atomic.Int32
+	meanwhile(t, 200*time.Millisecond, func(ctx context.Context) {
+		if n := c.learners(ctx); n > most.Load() {
+			most.Store(n)
+		}
+	})
+	return &most
+}
+
+// meanwhile does it every so often, beside the test and until it ends.
+func meanwhile(t *testing.T, every time.Duration, do func(context.Context)) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	t.Cleanup(func() { cancel(); <-done })
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(200 * time.Millisecond)
+		tick := time.NewTicker(every)
 		defer tick.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-			}
-			if n := c.learners(ctx); n > most.Load() {
-				most.Store(n)
+				do(ctx)
 			}
 		}
 	}()
-	return &most
 }
 
 func (c *cluster) learners(ctx context.Context) int32 {

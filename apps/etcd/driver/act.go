@@ -122,6 +122,7 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 }
 
 // expose labels the template first: a pod that is made meanwhile is as the template is.
+// Both are patched whatever their version, for the kubelet tells their status all the time.
 func (d *Driver) expose(ctx context.Context, p parts, member string) error {
 	if seen := p.sets[member]; seen != nil {
 		set := seen.DeepCopy()
