@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -22,21 +21,36 @@ import (
 // answerWithin is how long a member may take to answer the benchmark.
 const answerWithin = 500 * time.Millisecond
 
-// healthy asks etcd itself: each member for a linearizable read, and one of them for
-// the list.
+// healthy asks etcd itself: each member for a linearizable read, and whoever serves
+// clients for the list.
 func (s *stage) healthy(ctx context.Context, x *subject, pods []corev1.Pod) error {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	var group sync.WaitGroup
-	lacks := make([]error, len(pods))
+	answers := each(pods, func(p *corev1.Pod) error { return reads(ctx, p) })
+	for range pods {
+		if err := <-answers; err != nil {
+			return err
+		}
+	}
+	var lacks error
+	answers = each(pods, func(p *corev1.Pod) error { return s.listed(ctx, x, p) })
+	for range pods {
+		err := <-answers
+		if err == nil {
+			return nil // nobody waits for those who do not serve yet
+		}
+		lacks = errors.Join(lacks, err)
+	}
+	return lacks
+}
+
+// each asks all pods at once, and gives the answers as they come.
+func each(pods []corev1.Pod, ask func(*corev1.Pod) error) <-chan error {
+	answers := make(chan error, len(pods))
 	for i := range pods {
-		group.Go(func() { lacks[i] = reads(ctx, &pods[i]) })
+		go func() { answers <- ask(&pods[i]) }()
 	}
-	group.Wait()
-	if err := errors.Join(lacks...); err != nil {
-		return err
-	}
-	return s.listed(ctx, x, &pods[0])
+	return answers
 }
 
 // reads asks for /health, which etcd answers without encryption on its port for

@@ -115,14 +115,17 @@ func (r *results) woundTable() section {
 		}
 		return cells
 	}
-	ready, gap := func(h healing) float64 { return h.Ready }, func(h healing) float64 { return h.Gap }
-	start := func(h healing) float64 { return h.PodStart }
+	healthy, ready := func(h healing) float64 { return h.Healthy }, func(h healing) float64 { return h.Ready }
+	start, gap := func(h healing) float64 { return h.PodStart }, func(h healing) float64 { return h.Gap }
+	beyond := fmt.Sprintf("≤ %.0f", mostBeyond)
 	return section{head, []row{
 		{"plain StatefulSet, ready after s", each(func(w wound) cell { return seconds(median(w.Plain, ready)) }), ""},
+		{"Governor, healthy after s", each(func(w wound) cell { return seconds(median(w.Governor, healthy)) }), ""},
 		{"Governor, ready after s", each(func(w wound) cell { return seconds(median(w.Governor, ready)) }), ""},
-		{"Governor / plain", each(func(w wound) cell { return atMost(w.Ratio, mostRatio).unless(w.Blow.Disk) }), fmt.Sprintf("≤ %.1f", mostRatio)},
+		{"Governor / plain, ready", each(func(w wound) cell { return atMost(w.Ratio, mostRatio).unless(w.Blow.Disk) }), fmt.Sprintf("≤ %.1f", mostRatio)},
 		{"start of the new pod, s", each(func(w wound) cell { return seconds(median(w.Governor, start)) }), ""},
-		{"Governor beyond that, s", each(func(w wound) cell { return atMost(w.Beyond, mostBeyond).unless(!w.Blow.Disk) }), fmt.Sprintf("≤ %.0f", mostBeyond)},
+		{"healthy beyond that, s", each(func(w wound) cell { return atMost(w.Healed, mostBeyond).unless(!w.Blow.Disk) }), beyond},
+		{"ready beyond that, s", each(func(w wound) cell { return atMost(w.Beyond, mostBeyond).unless(!w.Blow.Disk) }), beyond},
 		{"plain, longest write gap of all, s", each(func(w wound) cell { return seconds(most(w.Plain, gap)) }), ""},
 		{"Governor, longest write gap of all, s", each(func(w wound) cell { return atMost(w.Gap, election) }), fmt.Sprintf("≤ %.0f", election)},
 		{"acknowledged writes, all found again", each(func(w wound) cell { return cell{text: fmt.Sprint(w.acknowledged())} }), ""},

@@ -36,7 +36,10 @@ type wound struct {
 	Plain    []healing `json:"plain,omitempty"` // it cannot heal the loss of a disk
 	Governor []healing `json:"governor"`
 
-	Ratio  float64 `json:"ratioReady,omitempty"`
+	Ratio float64 `json:"ratioReady,omitempty"`
+	// Healed and Beyond are when the cluster was healthy and ready, from when the new
+	// pod had started.
+	Healed float64 `json:"healthyBeyondPodStartSeconds"`
 	Beyond float64 `json:"beyondPodStartSeconds"`
 	Gap    float64 `json:"longestGapSeconds"`
 }
@@ -213,6 +216,7 @@ func (w *wound) compare() {
 	if len(w.Plain) > 0 {
 		w.Ratio = median(w.Governor, ready) / median(w.Plain, ready)
 	}
+	w.Healed = median(w.Governor, func(h healing) float64 { return h.Healthy - h.PodStart })
 	w.Beyond = median(w.Governor, func(h healing) float64 { return h.Ready - h.PodStart })
 	for _, h := range w.Governor {
 		w.Gap = max(w.Gap, h.Gap)
