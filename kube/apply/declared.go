@@ -78,11 +78,11 @@ func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerp
 		wanted = wanted.DeepCopyObject().(lifecycle.Object)
 		wanted.SetResourceVersion("")
 	}
-	raw, err := json.Marshal(wanted)
-	if err != nil {
+	hash := sha256.New() // it is written to from a buffer that the encoder keeps, and Marshal would copy
+	if err := json.NewEncoder(hash).Encode(wanted); err != nil {
 		return "", sum, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, wanted.GetName(), err)
 	}
-	return gvk.Kind, sha256.Sum256(raw), nil
+	return gvk.Kind, fingerprint(hash.Sum(nil)), nil
 }
 
 func (a *Applier) stamp(owner, obj client.Object) {

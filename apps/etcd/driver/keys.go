@@ -127,10 +127,10 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
 }
 
-// minted returns the Secret, or nil if it is not there.
+// minted returns the Secret, to be read only, or nil if it is not there.
 func (d *Driver) minted(ctx context.Context, want *etcdv1.EtcdCluster, name string) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
-	err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, s)
+	err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, s, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // no Secret, and nothing wrong
 	}
