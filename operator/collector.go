@@ -12,7 +12,7 @@ const (
 	// thrifty and frugal are the collector's percentages, in a hurry and at rest: an
 	// operator costs memory all day, and processor time now and then.
 	thrifty = 50
-	frugal  = 25
+	frugal  = 20
 	// hurried is how soon after another a collection says that there is much to do.
 	hurried = 2 * time.Second
 	// lull is after how long without a collection there is not any more.
@@ -32,8 +32,10 @@ type collector struct {
 	settle *time.Timer
 }
 
-// tendMemory begins. GOGC wins.
+// tendMemory begins. GOGC wins. Nobody can ask for a profile, for which the runtime would
+// keep who asked for memory: a page of its own for most of them.
 func tendMemory() {
+	runtime.MemProfileRate = 0
 	if os.Getenv("GOGC") != "" {
 		return
 	}
