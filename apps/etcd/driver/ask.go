@@ -5,7 +5,6 @@ import (
 	"maps"
 	"net"
 	"net/url"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -28,10 +27,12 @@ const (
 	// answerWithin is how long a member may take to answer; one that serves and is
 	// slow is still better than one that is silent.
 	answerWithin = 3 * time.Second
-	// startingWithin is the same for a member that Kubernetes does not call ready, and
-	// for a learner: after a snapshot it is ready before it serves, and is waited for in
-	// every turn, and before every step.
+	// startingWithin is the same for a member that Kubernetes does not call ready.
 	startingWithin = time.Second
+	// joiningWithin is how long one that has not served yet may take to take up a
+	// connection. After a snapshot it is ready seconds before it does, and is asked in
+	// every turn, and before every step: the vote that it is to get shall not wait for that.
+	joiningWithin = 200 * time.Millisecond
 
 	clientPort = "2379"
 )
@@ -58,15 +59,23 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 		if err != nil {
 			return answer{}
 		}
-		return d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, state.Ready && !joins(want, name))
+		p := patience(found, state.Ready)
+		return d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, p)
 	})
 }
 
-// joins says that the member was a learner when it was last seen.
-func joins(want *etcdv1.EtcdCluster, name string) bool {
-	return slices.ContainsFunc(want.Status.Members, func(m etcdv1.MemberStatus) bool {
-		return m.Name == name && m.Role == string(etcd.Learner)
-	})
+// limits are how long a member may take to take up a connection, and then to answer.
+type limits struct{ connect, answer time.Duration }
+
+func patience(found *corev1.Pod, ready bool) limits {
+	l := limits{startingWithin, startingWithin}
+	if ready {
+		l = limits{answerWithin, answerWithin}
+	}
+	if etcd.Exposure(found.Labels[etcd.LabelExposed]) == etcd.Hidden {
+		l.connect = joiningWithin
+	}
+	return l
 }
 
 // askStrangers asks who was added by hand, at the address that it has published.
@@ -80,7 +89,7 @@ func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k k
 		}
 	}
 	maps.Copy(said, all(ctx, strangers, func(ctx context.Context, name string, u *url.URL) answer {
-		return d.reach(ctx, string(want.UID)+"/"+name, u.Host, u.Hostname(), k, false)
+		return d.reach(ctx, string(want.UID)+"/"+name, u.Host, u.Hostname(), k, limits{startingWithin, startingWithin})
 	}))
 }
 
@@ -102,45 +111,46 @@ func all[T any](ctx context.Context, whom map[string]T, ask func(context.Context
 }
 
 // reach asks over the kept connection, or a new one. One that broke is not kept: to
-// wait until it tries again would take longer than a refusal.
-func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, ready bool) answer {
-	limit := startingWithin
-	if ready {
-		limit = answerWithin
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+// wait until it tries again would take longer than a refusal. One that has not come
+// about yet is: etcd takes it up when it begins to serve.
+func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, l limits) answer {
 	line, err := d.lines.to(whom, address, name, k, d.now())
 	if err != nil {
 		return answer{}
 	}
-	if !connected(ctx, line) {
+	switch connect(ctx, line, l.connect) {
+	case connectivity.Ready:
+		return inquire(ctx, line, l.answer)
+	case connectivity.TransientFailure, connectivity.Shutdown:
 		d.lines.drop(whom)
-		return answer{}
+	case connectivity.Idle, connectivity.Connecting:
 	}
-	return inquire(ctx, line)
+	return answer{}
 }
 
-func connected(ctx context.Context, line *grpc.ClientConn) bool {
+// connect waits until the connection has come about or failed, and says how it is then.
+func connect(ctx context.Context, line *grpc.ClientConn, within time.Duration) connectivity.State {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	for {
 		state := line.GetState()
 		switch state {
-		case connectivity.Ready:
-			return true
-		case connectivity.TransientFailure, connectivity.Shutdown:
-			return false
+		case connectivity.Ready, connectivity.TransientFailure, connectivity.Shutdown:
+			return state
 		case connectivity.Idle:
 			line.Connect()
 		case connectivity.Connecting:
 		}
 		if !line.WaitForStateChange(ctx, state) {
-			return false
+			return state
 		}
 	}
 }
 
 // inquire asks for the status, and for a linearizable read, which needs a quorum.
-func inquire(ctx context.Context, line *grpc.ClientConn) answer {
+func inquire(ctx context.Context, line *grpc.ClientConn, within time.Duration) answer {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	s, err := etcdserverpb.NewMaintenanceClient(line).Status(ctx, &etcdserverpb.StatusRequest{})
 	if err != nil {
 		return answer{}

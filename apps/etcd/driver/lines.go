@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -69,6 +70,8 @@ func (l *lines) drop(whom string) {
 	}
 }
 
+// dial gives an attempt up as soon as nobody waits for it any more: TCP itself asks who
+// was away ever more seldom.
 func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if config != nil {
@@ -78,6 +81,7 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 	}
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure),
 		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: answerWithin}),
 		grpc.WithReadBufferSize(buffer), grpc.WithStaticStreamWindowSize(window))
 }
 

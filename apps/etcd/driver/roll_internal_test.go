@@ -176,14 +176,3 @@ func TestVolume(t *testing.T) {
 		})
 	}
 }
-
-// Who was a learner when last seen is not waited for as long as one that has served.
-func TestJoins(t *testing.T) {
-	want := plain("")
-	want.Status.Members = []etcdv1.MemberStatus{{Name: "my-etcd-0", Role: "Leader"}, {Name: "my-etcd-1", Role: "Learner"}}
-	for name, learns := range map[string]bool{"my-etcd-0": false, "my-etcd-1": true, "my-etcd-2": false} {
-		if got := joins(want, name); got != learns {
-			t.Errorf("%s joins: %v", name, got)
-		}
-	}
-}

@@ -1,0 +1,92 @@
+package driver
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// Who has not served yet is not waited for as long as one that has; but once it has taken
+// up the connection, it may answer as slowly.
+func TestPatience(t *testing.T) {
+	cases := map[string]struct {
+		exposed string
+		ready   bool
+		want    limits
+	}{
+		"Serving":             {"true", true, limits{answerWithin, answerWithin}},
+		"Starting":            {"true", false, limits{startingWithin, startingWithin}},
+		"Joining":             {"false", false, limits{joiningWithin, startingWithin}},
+		"JoiningReady":        {"false", true, limits{joiningWithin, answerWithin}},
+		"OfAnOlderOperator":   {"", true, limits{answerWithin, answerWithin}},
+		"OfAnOlderNotServing": {"", false, limits{startingWithin, startingWithin}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := &corev1.Pod{}
+			p.Labels = map[string]string{etcd.LabelExposed: c.exposed}
+			if got := patience(p, c.ready); got != c.want {
+				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// late answers as a learner that knows its leader.
+type late struct {
+	pb.UnimplementedMaintenanceServer
+}
+
+func (late) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
+	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 2}, IsLearner: true, Leader: 1}, nil
+}
+
+// etcd opens its port before it serves. Who was asked too early is heard on the very
+// connection that it was asked on.
+func TestReachKeepsWhatIsUnderWay(t *testing.T) {
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &Driver{lines: newLines(), now: time.Now}
+	ask := func(within time.Duration) answer {
+		return d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{within, time.Minute})
+	}
+	if a := ask(time.Millisecond); a.health != etcd.Unknown {
+		t.Fatalf("%s before it serves", a.health)
+	}
+	asked := d.lines.open["a"]
+	if asked == nil {
+		t.Fatal("the connection was given up")
+	}
+	server := grpc.NewServer()
+	pb.RegisterMaintenanceServer(server, late{})
+	go func() { _ = server.Serve(port) }()
+	defer server.Stop()
+	if a := ask(time.Minute); a.health != etcd.Healthy || a.line != asked.ClientConn {
+		t.Errorf("%q, by the same connection: %t", a.health, a.line == asked.ClientConn)
+	}
+}
+
+// A connection that was refused is not kept.
+func TestReachForgetsWhatBroke(t *testing.T) {
+	port, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = port.Close()
+	d := &Driver{lines: newLines(), now: time.Now}
+	if a := d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{time.Minute, time.Minute}); a.health != etcd.Unknown {
+		t.Errorf("%s, of nobody", a.health)
+	}
+	if len(d.lines.open) > 0 {
+		t.Error("the connection is kept")
+	}
+}
