@@ -64,6 +64,7 @@ func podSpec(want *etcdv1.EtcdCluster, seen World, member string, v version) cor
 	return corev1.PodSpec{
 		Containers:                    []corev1.Container{container(want, seen, member, v)},
 		Volumes:                       volumes(want, member),
+		HostAliases:                   []corev1.HostAlias{itself(want, member)},
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
 		TerminationGracePeriodSeconds: orDefault(pod.TerminationGracePeriodSeconds, graceful),
@@ -76,6 +77,13 @@ func podSpec(want *etcdv1.EtcdCluster, seen World, member string, v version) cor
 		ServiceAccountName:            pod.ServiceAccountName,
 		ImagePullSecrets:              pod.ImagePullSecrets,
 	}
+}
+
+// itself spares the member the name service for its own name. Who joins compares the
+// addresses of all members, its own among them, and waits for a second when a name is not
+// known yet (pkg/netutil, resolveURL).
+func itself(want *etcdv1.EtcdCluster, member string) corev1.HostAlias {
+	return corev1.HostAlias{IP: "127.0.0.1", Hostnames: []string{podHost(want, member)}}
 }
 
 func orDefault(p *int64, otherwise int64) *int64 {

@@ -36,8 +36,12 @@ func (c *cluster) peers(t *testing.T) {
 		if err := c.visit(t, address, c.key.Name+"-client-tls"); err == nil {
 			t.Errorf("%s takes a client for a member", p.Name)
 		}
-		if said := must(t, "-n", c.key.Namespace, "logs", p.Name); contains(said, "does not match any of DNSNames") {
+		said := must(t, "-n", c.key.Namespace, "logs", p.Name)
+		if contains(said, "does not match any of DNSNames") {
 			t.Errorf("%s has looked for a name that is not known yet:\n%s", p.Name, said)
+		}
+		if contains(said, `"failed to resolve URL Host","url":"https://`+p.Name+`.`) {
+			t.Errorf("%s does not know itself:\n%s", p.Name, said)
 		}
 	}
 }

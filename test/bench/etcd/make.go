@@ -83,7 +83,7 @@ func claim(want *etcdv1.EtcdCluster, labels map[string]string) corev1.Persistent
 
 // bootstrap makes the one member's pod that of any of them.
 func bootstrap(name string, size int, labels map[string]string, pod *corev1.PodSpec) {
-	pod.Volumes = nil
+	pod.Volumes, pod.HostAliases = nil, nil // of one member each
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	for i := range pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm.LabelSelector = selector
