@@ -109,6 +109,9 @@ const enough = 100
 // strike deals the blow under a client that writes, waits until all is well again,
 // and looks whether anything is lost.
 func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err error) {
+	if err := pass(ctx, recovered); err != nil {
+		return h, err
+	}
 	victim, err := s.victim(ctx, x, b.Leader)
 	if err != nil {
 		return h, err
@@ -136,6 +139,10 @@ func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err 
 	progress("  %-13s healthy after %.2f s, ready after %.2f s (pod start %.2f s), longest gap %.2f s", x.name, h.Healthy, h.Ready, h.PodStart, h.Gap)
 	return h, errors.Join(err, h.prove(ctx, w))
 }
+
+// recovered is how long etcd wants every voter to have been connected before it adds a
+// member (server/etcdserver, HealthInterval). A blow is not dealt before.
+const recovered = 6 * time.Second
 
 // writeEvery is the pace of each of the witness' connections: gaps are measured to
 // a few milliseconds.
