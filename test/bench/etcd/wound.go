@@ -140,8 +140,8 @@ func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err 
 	return h, errors.Join(err, h.prove(ctx, w))
 }
 
-// recovered is how long etcd wants every voter to have been connected before it adds a
-// member (server/etcdserver, HealthInterval). A blow is not dealt before.
+// recovered is how long is left between two blows: etcd adds no member before every voter
+// has been connected for five seconds (server/etcdserver, HealthInterval).
 const recovered = 6 * time.Second
 
 // writeEvery is the pace of each of the witness' connections: gaps are measured to
