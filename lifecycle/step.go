@@ -1,6 +1,9 @@
 package lifecycle
 
-import "maps"
+import (
+	"maps"
+	"time"
+)
 
 // Class says how much a step can hurt.
 type Class string
@@ -88,6 +91,9 @@ func (s Step) Same(other Step) bool {
 type Postponed struct {
 	// Because says why, as a part of a sentence.
 	Because string
+	// After is when the step is decided upon again, for who knows how long a refusal may
+	// last. Zero is soon, and then ever later.
+	After time.Duration
 }
 
 // Error implements error.

@@ -51,6 +51,15 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+func TestWhatIsPostponedForATimeIsTriedAgainThen(t *testing.T) {
+	for _, after := range []time.Duration{0, 300 * time.Millisecond} {
+		d := explain(fmt.Errorf("cannot add: %w", &lifecycle.Postponed{Because: "five seconds have not passed", After: after}))
+		if d.Outcome != lifecycle.Retrying || d.After != after {
+			t.Errorf("postponed for %s: got %s after %s", after, d, d.After)
+		}
+	}
+}
+
 func TestFailedStep(t *testing.T) {
 	cases := map[string]struct {
 		reason     string

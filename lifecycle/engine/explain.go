@@ -29,7 +29,7 @@ func explain(err error) lifecycle.Decision {
 	var recipe *issuer.RecipeError
 	switch {
 	case errors.As(err, &postponed):
-		return lifecycle.RetryIn(0, "Postponed", "Not now: "+postponed.Because+".")
+		return lifecycle.RetryIn(postponed.After, "Postponed", "Not now: "+postponed.Because+".")
 	case errors.As(err, &recipe):
 		return lifecycle.Block("CannotRender", recipe.Error()+".")
 	case errors.As(err, &foreign):

@@ -87,8 +87,12 @@ func moveLeader(ctx context.Context, speaker answer, to uint64, s lifecycle.Step
 	return err
 }
 
-// refusals are etcd's own gates: it changes nothing, and asks to come back later. It
-// calls a cluster unhealthy until every voter has been connected for five seconds.
+// unhealthyFor is how often a cluster is asked again that etcd calls unhealthy, which it
+// does until every voter has been connected for five seconds (server/etcdserver,
+// HealthInterval). Nobody tells when they are over.
+const unhealthyFor = 500 * time.Millisecond
+
+// refusals are etcd's own gates: it changes nothing, and asks to come back later.
 var refusals = []error{
 	rpctypes.ErrUnhealthy, rpctypes.ErrMemberNotEnoughStarted, rpctypes.ErrMemberLearnerNotReady, rpctypes.ErrTooManyLearners,
 	rpctypes.ErrNoLeader,
@@ -105,8 +109,12 @@ func except(err, done error) error {
 // postponed makes a refusal of etcd's a postponement, in etcd's words.
 func postponed(err error) error {
 	said := rpctypes.Error(err)
-	if slices.ContainsFunc(refusals, func(one error) bool { return errors.Is(said, one) }) {
-		return &lifecycle.Postponed{Because: "etcd says: " + rpctypes.ErrorDesc(err)}
+	if !slices.ContainsFunc(refusals, func(one error) bool { return errors.Is(said, one) }) {
+		return said
 	}
-	return said
+	p := &lifecycle.Postponed{Because: "etcd says: " + rpctypes.ErrorDesc(err)}
+	if errors.Is(said, rpctypes.ErrUnhealthy) {
+		p.After = unhealthyFor
+	}
+	return p
 }

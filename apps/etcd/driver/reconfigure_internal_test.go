@@ -6,6 +6,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
@@ -48,33 +49,36 @@ func (l *lister) line(t *testing.T) *grpc.ClientConn {
 }
 
 func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
+	sick := &lifecycle.Postponed{Because: "etcd says: etcdserver: unhealthy cluster", After: unhealthyFor}
+	crowded := &lifecycle.Postponed{Because: "etcd says: etcdserver: too many learner members in cluster"}
 	gone := status.Error(codes.Unavailable, "connection refused")
 	cases := map[string]struct {
-		reason    string
-		says      []error
-		asked     []int
-		postponed bool
+		reason  string
+		answers []error
+		asked   []int
+		want    *lifecycle.Postponed
 	}{
-		"Fine":     {"the leader does it", []error{nil, nil}, []int{1, 0}, false},
-		"Deluded":  {"a member that takes its peers for disconnected refuses for ever", []error{rpctypes.ErrGRPCUnhealthy, nil}, []int{1, 1}, false},
-		"Gone":     {"the leader has just died", []error{gone, nil}, []int{1, 1}, false},
-		"Done":     {"the one that died has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, false},
-		"Sick":     {"who refuses everywhere is right", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, true},
-		"Learners": {"another refusal is everybody's", []error{rpctypes.ErrGRPCTooManyLearners, nil}, []int{1, 0}, true},
+		"Fine":     {"the leader does it", []error{nil, nil}, []int{1, 0}, nil},
+		"Deluded":  {"a member that takes its peers for disconnected refuses for ever", []error{rpctypes.ErrGRPCUnhealthy, nil}, []int{1, 1}, nil},
+		"Gone":     {"the leader has just died", []error{gone, nil}, []int{1, 1}, nil},
+		"Done":     {"the one that died has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
+		"Sick":     {"who refuses everywhere is right, and for seconds", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, sick},
+		"Learners": {"another refusal is everybody's, and may end at once", []error{rpctypes.ErrGRPCTooManyLearners, nil}, []int{1, 0}, crowded},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			v := view{world: etcd.World{Listed: true}}
 			var members []*lister
-			for _, says := range c.says {
-				m := &lister{says: says}
+			for _, err := range c.answers {
+				m := &lister{says: err}
 				members, v.speakers = append(members, m), append(v.speakers, answer{line: m.line(t)})
 			}
 			step := lifecycle.Step{Name: etcd.AddLearner, Target: "e-3", Args: map[string]string{etcd.ArgPeerURL: "http://e-3"}}
 			err := (&Driver{}).reconfigure(t.Context(), v, step)
 			var postponed *lifecycle.Postponed
-			if errors.As(err, &postponed) != c.postponed || err != nil && !c.postponed {
-				t.Errorf("%s: %v", c.reason, err)
+			errors.As(err, &postponed)
+			if diff := cmp.Diff(c.want, postponed); diff != "" || (err == nil) != (c.want == nil) {
+				t.Errorf("%s: %v\n%s", c.reason, err, diff)
 			}
 			for i, m := range members {
 				if m.asked != c.asked[i] {
