@@ -109,9 +109,6 @@ const enough = 100
 // strike deals the blow under a client that writes, waits until all is well again,
 // and looks whether anything is lost.
 func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err error) {
-	if err := pass(ctx, recovered); err != nil {
-		return h, err
-	}
 	victim, err := s.victim(ctx, x, b.Leader)
 	if err != nil {
 		return h, err
@@ -139,10 +136,6 @@ func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err 
 	progress("  %-13s healthy after %.2f s, ready after %.2f s (pod start %.2f s), longest gap %.2f s", x.name, h.Healthy, h.Ready, h.PodStart, h.Gap)
 	return h, errors.Join(err, h.prove(ctx, w))
 }
-
-// recovered is how long is left between two blows: etcd adds no member before every voter
-// has been connected for five seconds (server/etcdserver, HealthInterval).
-const recovered = 6 * time.Second
 
 // writeEvery is the pace of each of the witness' connections: gaps are measured to
 // a few milliseconds.
