@@ -42,6 +42,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	progress *progress
 	told     memo[time.Time] // when each status was last written
 	untold   memo[untold]
+	calm     calm[W]
 	waits    waits
 	causes   causes
 	authors  *authors
@@ -199,6 +200,13 @@ func (e *engine[T, W]) rest(ctx context.Context, r *report[T, W]) {
 }
 
 func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
+	lenient := e.reportsDrift(r.obj) && !leaving(r.obj)
+	due, still := e.calm.still(r.key, r.obj, r.seen, e.now())
+	if still && !lenient {
+		r.due = due
+		return
+	}
+	news := e.calm.news(r.key)
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
 	if err != nil {
 		r.cause = err
@@ -206,20 +214,25 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 		return
 	}
 	r.drift = e.isProvided(r)
-	if err = e.furnish(ctx, r, wanted); err != nil {
+	err = e.furnish(ctx, r, wanted, lenient)
+	switch {
+	case err != nil:
 		r.cause = err
 		r.decision = explain(err)
+	case len(r.changes) == 0 && !lenient:
+		e.calm.learn(r.key, news, &basis[W]{r.obj.GetUID(), r.obj.GetResourceVersion(), r.seen, r.due})
 	}
 }
 
-// furnish makes the wanted objects exist, with the certificates that they ask for.
-func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []lifecycle.Object) error {
+// furnish makes the wanted objects exist, with the certificates that they ask for. If it
+// is lenient, what others changed stays.
+func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []lifecycle.Object, lenient bool) error {
 	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
 	if err != nil {
 		return err
 	}
 	r.due = filled.Due
-	if e.reportsDrift(r.obj) && !leaving(r.obj) {
+	if lenient {
 		err = e.spare(ctx, r, wanted, filled.Objects)
 	} else {
 		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
@@ -291,6 +304,7 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.progress.forget(key)
 	e.told.forget(key)
 	e.untold.forget(key)
+	e.calm.forget(key)
 	e.waits.forget(key)
 	e.causes.forget(key)
 }

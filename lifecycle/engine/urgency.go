@@ -24,23 +24,29 @@ const (
 	ordinary = 0
 )
 
+// ear hears of what belongs to objects.
+type ear struct {
+	gather time.Duration // how long more news are waited for
+	heard  func(key types.NamespacedName)
+}
+
 // belongings wakes the object that the label names, after the time in which news are
 // gathered; a loss wakes it before others. Of what passes from one object to another
 // both hear.
-func belongings(gather time.Duration) handler.EventHandler {
+func (r ear) belongings() handler.EventHandler {
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { soon(q, gather, nil, e.Object) },
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.wake(q, nil, e.Object) },
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 			if instanceOf(e.ObjectOld) != instanceOf(e.ObjectNew) {
-				soon(q, gather, new(urgent), e.ObjectOld)
+				r.wake(q, new(urgent), e.ObjectOld)
 			}
 			if lost(e.ObjectOld, e.ObjectNew) {
-				soon(q, gather, new(urgent), e.ObjectNew)
+				r.wake(q, new(urgent), e.ObjectNew)
 				return
 			}
-			soon(q, gather, nil, e.ObjectNew)
+			r.wake(q, nil, e.ObjectNew)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { soon(q, gather, new(urgent), e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.wake(q, new(urgent), e.Object) },
 	}
 }
 
@@ -73,15 +79,16 @@ func instanceOf(obj client.Object) reconcile.Request {
 	}}
 }
 
-// soon gives the object that obj belongs to a turn. The queue joins what comes for the
+// wake gives the object that obj belongs to a turn. The queue joins what comes for the
 // same object until then, and knows by itself what a restart finds at rest.
-func soon(q queue, gather time.Duration, priority *int, obj client.Object) {
+func (r ear) wake(q queue, priority *int, obj client.Object) {
 	req := instanceOf(obj)
+	r.heard(req.NamespacedName)
 	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
-		pq.AddWithOpts(priorityqueue.AddOpts{Priority: priority, After: gather}, req)
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: priority, After: r.gather}, req)
 		return
 	}
-	q.AddAfter(req, gather)
+	q.AddAfter(req, r.gather)
 }
 
 // urgency returns the priority of the turn after this decision. Nil leaves it: a

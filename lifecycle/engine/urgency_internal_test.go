@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -25,6 +26,9 @@ func podOf(instance string, phase corev1.PodPhase, ready corev1.ConditionStatus)
 	return p
 }
 
+// quick is an ear that waits for no more news.
+var quick = ear{heard: func(types.NamespacedName) {}}
+
 // wishes is how many objects are in the queue before the one that lost something.
 const wishes = 1000
 
@@ -36,7 +40,7 @@ func place(t *testing.T, happens func(q queue)) int {
 	defer q.ShutDown()
 	for i := range wishes {
 		pod := podOf(fmt.Sprint(i), corev1.PodPending, "")
-		belongings(0).Create(t.Context(), event.CreateEvent{Object: pod}, q)
+		quick.belongings().Create(t.Context(), event.CreateEvent{Object: pod}, q)
 	}
 	happens(q)
 	for turns := range wishes + 1 {
@@ -69,7 +73,7 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := place(t, func(q queue) {
-				belongings(0).Update(t.Context(), event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.now}, q)
+				quick.belongings().Update(t.Context(), event.UpdateEvent{ObjectOld: c.before, ObjectNew: c.now}, q)
 			})
 			if got != c.want {
 				t.Errorf("%s: its turn comes after %d others, want %d", c.reason, got, c.want)
@@ -78,7 +82,7 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 	}
 	t.Run("PassedOn", func(t *testing.T) {
 		got := place(t, func(q queue) {
-			belongings(0).Update(t.Context(), event.UpdateEvent{ObjectOld: podOf("lost", running, yes), ObjectNew: podOf("other", running, yes)}, q)
+			quick.belongings().Update(t.Context(), event.UpdateEvent{ObjectOld: podOf("lost", running, yes), ObjectNew: podOf("other", running, yes)}, q)
 		})
 		if got != 0 {
 			t.Errorf("what passes to another is lost to the one: its turn comes after %d others", got)
@@ -86,7 +90,7 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 	})
 	t.Run("Deleted", func(t *testing.T) {
 		got := place(t, func(q queue) {
-			belongings(0).Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", running, yes)}, q)
+			quick.belongings().Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", running, yes)}, q)
 		})
 		if got != 0 {
 			t.Errorf("a deleted pod is a loss: its turn comes after %d others", got)
@@ -94,8 +98,8 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 	})
 	t.Run("Queued", func(t *testing.T) {
 		got := place(t, func(q queue) {
-			belongings(0).Create(t.Context(), event.CreateEvent{Object: podOf("lost", running, yes)}, q)
-			belongings(0).Update(t.Context(), event.UpdateEvent{
+			quick.belongings().Create(t.Context(), event.CreateEvent{Object: podOf("lost", running, yes)}, q)
+			quick.belongings().Update(t.Context(), event.UpdateEvent{
 				ObjectOld: podOf("lost", running, yes), ObjectNew: podOf("lost", running, no),
 			}, q)
 		})
@@ -110,18 +114,20 @@ func TestNewsAreGathered(t *testing.T) {
 	q := priorityqueue.New[reconcile.Request]("test")
 	defer q.ShutDown()
 	const gather = 20 * time.Millisecond
+	heard := map[string]int{}
+	slow := ear{gather: gather, heard: func(key types.NamespacedName) { heard[key.Name]++ }}
 	began := time.Now()
 	for range 500 {
-		belongings(gather).Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", corev1.PodRunning, corev1.ConditionTrue)}, q)
+		slow.belongings().Delete(t.Context(), event.DeleteEvent{Object: podOf("lost", corev1.PodRunning, corev1.ConditionTrue)}, q)
 	}
-	belongings(gather).Create(t.Context(), event.CreateEvent{Object: podOf("last", corev1.PodRunning, corev1.ConditionTrue)}, q)
+	slow.belongings().Create(t.Context(), event.CreateEvent{Object: podOf("last", corev1.PodRunning, corev1.ConditionTrue)}, q)
 	for _, want := range []string{"lost", "last"} {
 		req, _, _ := q.GetWithPriority()
 		if q.Done(req); req.Name != want || time.Since(began) < gather {
 			t.Errorf("after %s it is the turn of %s, want %s after %s", time.Since(began), req.Name, want, gather)
 		}
 	}
-	if q.Len() != 0 {
-		t.Errorf("%d turns are left", q.Len())
+	if q.Len() != 0 || heard["lost"] != 500 || heard["last"] != 1 {
+		t.Errorf("%d turns are left, and each of the news is heard: %v", q.Len(), heard)
 	}
 }

@@ -85,8 +85,9 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		source.Kind[client.Object](store, s.app.blank(), &handler.EnqueueRequestForObject{}, e.deaf()),
 		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
 	}
+	hears := ear{gather: s.app.Gather, heard: e.calm.heard}
 	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
-		sources = append(sources, source.Kind(store, obj, belongings(s.app.Gather)))
+		sources = append(sources, source.Kind(store, obj, hears.belongings()))
 	}
 	sources = append(sources, source.Kind[client.Object](store, s.app.blank(), e.watchWaves()))
 	for _, src := range sources {
