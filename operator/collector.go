@@ -9,10 +9,9 @@ import (
 )
 
 const (
-	// thrifty and frugal are the collector's percentages, in a hurry and at rest: an
-	// operator costs memory all day, and processor time now and then.
-	thrifty = 50
-	frugal  = 20
+	// thrift is the collector's percentage: an operator costs memory all day, and processor
+	// time now and then. Were it more in a hurry, what stays would lie scattered after it.
+	thrift = 25
 	// hurried is how soon after another a collection says that there is much to do.
 	hurried = 2 * time.Second
 	// lull is after how long without a collection there is not any more.
@@ -23,7 +22,6 @@ const (
 // runtime itself would keep it until the next collection, which at rest is far away.
 type collector struct {
 	now    func() time.Time
-	allow  func(percent int)
 	giveUp func()
 
 	mu     sync.Mutex
@@ -39,10 +37,8 @@ func tendMemory() {
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	allow := func(percent int) { debug.SetGCPercent(percent) }
-	c := &collector{now: time.Now, allow: allow, giveUp: debug.FreeOSMemory}
-	c.allow(frugal)
-	c.follow()
+	debug.SetGCPercent(thrift)
+	(&collector{now: time.Now, giveUp: debug.FreeOSMemory}).follow()
 }
 
 // follow has every collection noted, by garbage that is made for it.
@@ -64,7 +60,6 @@ func (c *collector) ran() {
 		c.settle.Reset(lull)
 	case soon:
 		c.hurry = true
-		c.allow(thrifty)
 		c.settle = time.AfterFunc(lull, c.rest)
 	}
 }
@@ -73,7 +68,6 @@ func (c *collector) ran() {
 func (c *collector) rest() {
 	c.mu.Lock()
 	c.hurry = false
-	c.allow(frugal)
 	c.mu.Unlock()
 	c.giveUp()
 }

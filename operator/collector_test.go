@@ -8,8 +8,7 @@ import (
 
 func TestCollector(t *testing.T) {
 	clock, given := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC), 0
-	allowed := frugal
-	c := &collector{now: func() time.Time { return clock }, allow: func(percent int) { allowed = percent }, giveUp: func() { given++ }}
+	c := &collector{now: func() time.Time { return clock }, giveUp: func() { given++ }}
 	collect := func(later ...time.Duration) {
 		for _, d := range later {
 			clock = clock.Add(d)
@@ -21,13 +20,13 @@ func TestCollector(t *testing.T) {
 		t.Error("now and then is no hurry")
 	}
 	collect(time.Second, time.Second, time.Minute)
-	if !c.hurry || allowed != thrifty || given != 0 {
-		t.Errorf("in a hurry: %t, with %d %%, memory was given back %d times", c.hurry, allowed, given)
+	if !c.hurry || given != 0 {
+		t.Errorf("in a hurry: %t, memory was given back %d times", c.hurry, given)
 	}
 	c.settle.Stop()
 	c.rest()
-	if c.hurry || allowed != frugal || given != 1 {
-		t.Errorf("after the hurry, still in it: %t, with %d %%, memory was given back %d times", c.hurry, allowed, given)
+	if c.hurry || given != 1 {
+		t.Errorf("after the hurry, still in it: %t, memory was given back %d times", c.hurry, given)
 	}
 	if collect(lull); c.hurry {
 		t.Error("giving back is a collection too, and no hurry")
@@ -37,7 +36,7 @@ func TestCollector(t *testing.T) {
 // A collection of the real collector is noted, and so is the next.
 func TestCollectionsAreNoted(t *testing.T) {
 	ran := make(chan struct{}, 1)
-	c := &collector{allow: func(int) {}, giveUp: func() {}, now: func() time.Time {
+	c := &collector{giveUp: func() {}, now: func() time.Time {
 		select {
 		case ran <- struct{}{}:
 		default:
