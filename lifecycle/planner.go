@@ -43,6 +43,8 @@ type Planner[T Custom, W any] interface {
 	// applies it by server-side apply: a field that is not set is left to others.
 	// Names must be stable; the namespace and owner are set by the engine. An
 	// error means that want cannot be rendered: it is told to the user as it is.
+	// While want, seen and what belongs to the object are as they were when all of it
+	// existed, it is not asked again.
 	Resources(want T, seen W) ([]Object, error)
 
 	// Next returns the one decision that comes next. Finishing a change already
