@@ -17,19 +17,23 @@ import (
 // going is when to look again whether an object of an earlier time has gone.
 const going = time.Second
 
-// apiError is the reason when nothing better is known.
-const apiError = "APIError"
+const (
+	// apiError is the reason when nothing better is known.
+	apiError = "APIError"
+	// postponed is the reason of a step that was not begun.
+	postponed = "Postponed"
+)
 
 // explain makes a decision of a failed write: whether it is worth repeating soon,
 // or somebody has to do something, and what.
 func explain(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
 	var stale *apply.GoingError
-	var postponed *lifecycle.Postponed
+	var later *lifecycle.Postponed
 	var recipe *issuer.RecipeError
 	switch {
-	case errors.As(err, &postponed):
-		return lifecycle.RetryIn(postponed.After, "Postponed", "Not now: "+postponed.Because+".")
+	case errors.As(err, &later):
+		return lifecycle.RetryIn(later.After, postponed, "Not now: "+later.Because+".")
 	case errors.As(err, &recipe):
 		return lifecycle.Block("CannotRender", recipe.Error()+".")
 	case errors.As(err, &foreign):

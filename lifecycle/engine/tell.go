@@ -150,11 +150,18 @@ func (e *engine[T, W]) log(ctx context.Context, r *report[T, W]) {
 // news reports whether the decision says something else than the object's status, and
 // the status will say it.
 func (r *report[T, W]) news() bool {
-	d := r.decision
-	_, conditions := r.before.Told()
-	c := apimeta.FindStatusCondition(*conditions, lifecycle.Ready)
+	d, said := r.decision, r.said()
 	ready := lifecycle.Truth(d.Outcome == lifecycle.Done)
-	return r.later.IsZero() && d.Speaks() && (c == nil || c.Reason != d.Reason || c.Status != ready)
+	return r.later.IsZero() && d.Speaks() && (said.Reason != d.Reason || said.Status != ready)
+}
+
+// said is what the object's status says so far; the zero value if it says nothing.
+func (r *report[T, W]) said() metav1.Condition {
+	_, conditions := r.before.Told()
+	if c := apimeta.FindStatusCondition(*conditions, lifecycle.Ready); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
 }
 
 // writeStatus writes the status if it differs from what was read and is told now.

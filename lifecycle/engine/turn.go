@@ -261,8 +261,11 @@ func (e *engine[T, W]) act(ctx context.Context, r *report[T, W]) {
 	if r.decision.Outcome != lifecycle.Proceeding {
 		return
 	}
-	step := r.decision.Step
-	logf.FromContext(ctx).Info("step", "step", step.String(), "class", step.Class, "reason", step.Reason)
+	step, log := r.decision.Step, logf.FromContext(ctx)
+	if r.said().Reason == postponed {
+		log = log.V(1) // it is tried again and again, and was said once
+	}
+	log.Info("step", "step", step.String(), "class", step.Class, "reason", step.Reason)
 	began := e.now()
 	r.taken = &taken{step: step, began: began}
 	r.taken.err = e.driver.Act(ctx, r.obj, r.seen, step)
