@@ -20,8 +20,8 @@ type steward struct {
 	asked int
 }
 
-func (c *steward) Resources(*fake, town) ([]lifecycle.Object, error) {
-	c.asked++
+func (s *steward) Resources(*fake, town) ([]lifecycle.Object, error) {
+	s.asked++
 	return nil, nil
 }
 

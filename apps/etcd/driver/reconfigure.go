@@ -87,10 +87,10 @@ func moveLeader(ctx context.Context, speaker answer, to uint64, s lifecycle.Step
 	return err
 }
 
-// unhealthyFor is how often a cluster is asked again that etcd calls unhealthy, which it
+// unhealthyEvery is how often a cluster is asked again that etcd calls unhealthy, which it
 // does until every voter has been connected for five seconds (server/etcdserver,
 // HealthInterval). Nobody tells when they are over.
-const unhealthyFor = 500 * time.Millisecond
+const unhealthyEvery = 500 * time.Millisecond
 
 // refusals are etcd's own gates: it changes nothing, and asks to come back later.
 var refusals = []error{
@@ -114,7 +114,7 @@ func postponed(err error) error {
 	}
 	p := &lifecycle.Postponed{Because: "etcd says: " + rpctypes.ErrorDesc(err)}
 	if errors.Is(said, rpctypes.ErrUnhealthy) {
-		p.After = unhealthyFor
+		p.After = unhealthyEvery
 	}
 	return p
 }

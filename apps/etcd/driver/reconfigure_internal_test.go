@@ -49,7 +49,7 @@ func (l *lister) line(t *testing.T) *grpc.ClientConn {
 }
 
 func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
-	sick := &lifecycle.Postponed{Because: "etcd says: etcdserver: unhealthy cluster", After: unhealthyFor}
+	sick := &lifecycle.Postponed{Because: "etcd says: etcdserver: unhealthy cluster", After: unhealthyEvery}
 	crowded := &lifecycle.Postponed{Because: "etcd says: etcdserver: too many learner members in cluster"}
 	gone := status.Error(codes.Unavailable, "connection refused")
 	cases := map[string]struct {
