@@ -21,14 +21,19 @@ import (
 // up after seven seconds. What comes of it shows in the next observation.
 const changedWithin = 8 * time.Second
 
+// othersAfter is how long a member may take for a change before another is asked too. A
+// proposal that was on its way to a leader that died is lost, and who made it waits for
+// it until etcd gives up; a change takes milliseconds otherwise.
+const othersAfter = time.Second
+
 // reconfigure changes etcd's member list, or its leader. What has been done already
 // is done.
 //
 // A member may take its peers for disconnected that are not: rafthttp calls a peer
 // inactive when one message fails, and active again only when a connection is made
 // anew. Such a member refuses every change, so others are asked then; and so they are
-// when a member has just gone. Whoever has made the change all the same is believed:
-// asking again does nothing.
+// when a member has just gone, or says nothing. Whoever has made the change all the same
+// is believed: asking again does nothing.
 func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) error {
 	if !v.world.Listed || len(v.speakers) == 0 {
 		return &lifecycle.Postponed{Because: "no member has a quorum behind it"}
@@ -36,13 +41,30 @@ func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) erro
 	ctx, cancel := context.WithTimeout(ctx, changedWithin)
 	defer cancel()
 	var err error
-	for _, speaker := range v.speakers {
-		err = change(ctx, speaker, s)
-		if !errors.Is(rpctypes.Error(err), rpctypes.ErrUnhealthy) && status.Code(err) != codes.Unavailable {
+	for i, speaker := range v.speakers {
+		within := othersAfter
+		if i == len(v.speakers)-1 {
+			within = changedWithin
+		}
+		if err = changeWithin(ctx, within, speaker, s); !othersMayKnow(err) {
 			break
 		}
 	}
 	return postponed(err)
+}
+
+func changeWithin(ctx context.Context, within time.Duration, speaker answer, s lifecycle.Step) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	return change(ctx, speaker, s)
+}
+
+func othersMayKnow(err error) bool {
+	switch status.Code(err) {
+	case codes.Unavailable, codes.DeadlineExceeded:
+		return true
+	}
+	return errors.Is(rpctypes.Error(err), rpctypes.ErrUnhealthy)
 }
 
 // change asks one member.

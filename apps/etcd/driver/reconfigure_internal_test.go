@@ -25,8 +25,15 @@ type lister struct {
 	asked int
 }
 
-func (l *lister) MemberAdd(context.Context, *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
+// errSilent is what a member says that never answers.
+var errSilent = errors.New("silence")
+
+func (l *lister) MemberAdd(ctx context.Context, _ *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
 	l.asked++
+	if errors.Is(l.says, errSilent) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return &pb.MemberAddResponse{}, l.says
 }
 
@@ -62,11 +69,14 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 		"Deluded":  {"a member that takes its peers for disconnected refuses for ever", []error{rpctypes.ErrGRPCUnhealthy, nil}, []int{1, 1}, nil},
 		"Gone":     {"the leader has just died", []error{gone, nil}, []int{1, 1}, nil},
 		"Done":     {"the one that died has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
+		"Silent":   {"what it proposed to a leader that died is lost", []error{errSilent, nil}, []int{1, 1}, nil},
+		"Slow":     {"it was only slow, and has done it", []error{errSilent, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
 		"Sick":     {"who refuses everywhere is right, and for seconds", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, sick},
 		"Learners": {"another refusal is everybody's, and may end at once", []error{rpctypes.ErrGRPCTooManyLearners, nil}, []int{1, 0}, crowded},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			v := view{world: etcd.World{Listed: true}}
 			var members []*lister
 			for _, err := range c.answers {
