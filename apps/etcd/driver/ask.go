@@ -32,6 +32,7 @@ const (
 	// joiningWithin is how long one that has not served yet may take to take up a
 	// connection. After a snapshot it is ready seconds before it does, and is asked in
 	// every turn, and before every step: the vote that it is to get shall not wait for that.
+	// So one that has not taken it up by then is not waited for again, only looked at.
 	joiningWithin = 200 * time.Millisecond
 
 	clientPort = "2379"
@@ -64,16 +65,19 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 	})
 }
 
-// limits are how long a member may take to take up a connection, and then to answer.
-type limits struct{ connect, answer time.Duration }
+// limits are how long a member may take to take up a new connection, or one that it was
+// offered before, and then to answer.
+type limits struct{ connect, again, answer time.Duration }
+
+func upTo(t time.Duration) limits { return limits{t, t, t} }
 
 func patience(found *corev1.Pod, ready bool) limits {
-	l := limits{startingWithin, startingWithin}
+	l := upTo(startingWithin)
 	if ready {
-		l = limits{answerWithin, answerWithin}
+		l = upTo(answerWithin)
 	}
 	if etcd.Exposure(found.Labels[etcd.LabelExposed]) == etcd.Hidden {
-		l.connect = joiningWithin
+		l.connect, l.again = joiningWithin, 0
 	}
 	return l
 }
@@ -89,7 +93,7 @@ func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k k
 		}
 	}
 	maps.Copy(said, all(ctx, strangers, func(ctx context.Context, name string, u *url.URL) answer {
-		return d.reach(ctx, string(want.UID)+"/"+name, u.Host, u.Hostname(), k, limits{startingWithin, startingWithin})
+		return d.reach(ctx, string(want.UID)+"/"+name, u.Host, u.Hostname(), k, upTo(startingWithin))
 	}))
 }
 
@@ -118,7 +122,7 @@ func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, 
 	if err != nil {
 		return answer{}
 	}
-	switch connect(ctx, line, l.connect) {
+	switch connect(ctx, line, l) {
 	case connectivity.Ready:
 		return inquire(ctx, line, l.answer)
 	case connectivity.TransientFailure, connectivity.Shutdown:
@@ -129,7 +133,11 @@ func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, 
 }
 
 // connect waits until the connection has come about or failed, and says how it is then.
-func connect(ctx context.Context, line *grpc.ClientConn, within time.Duration) connectivity.State {
+func connect(ctx context.Context, line *grpc.ClientConn, l limits) connectivity.State {
+	within := l.connect
+	if line.GetState() == connectivity.Connecting {
+		within = l.again
+	}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for {

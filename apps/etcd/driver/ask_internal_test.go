@@ -21,12 +21,12 @@ func TestPatience(t *testing.T) {
 		ready   bool
 		want    limits
 	}{
-		"Serving":             {"true", true, limits{answerWithin, answerWithin}},
-		"Starting":            {"true", false, limits{startingWithin, startingWithin}},
-		"Joining":             {"false", false, limits{joiningWithin, startingWithin}},
-		"JoiningReady":        {"false", true, limits{joiningWithin, answerWithin}},
-		"OfAnOlderOperator":   {"", true, limits{answerWithin, answerWithin}},
-		"OfAnOlderNotServing": {"", false, limits{startingWithin, startingWithin}},
+		"Serving":             {"true", true, upTo(answerWithin)},
+		"Starting":            {"true", false, upTo(startingWithin)},
+		"Joining":             {"false", false, limits{joiningWithin, 0, startingWithin}},
+		"JoiningReady":        {"false", true, limits{joiningWithin, 0, answerWithin}},
+		"OfAnOlderOperator":   {"", true, upTo(answerWithin)},
+		"OfAnOlderNotServing": {"", false, upTo(startingWithin)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,11 +56,14 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Driver{lines: newLines(), now: time.Now}
-	ask := func(within time.Duration) answer {
-		return d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{within, time.Minute})
+	ask := func(within, again time.Duration) answer {
+		return d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{within, again, time.Minute})
 	}
-	if a := ask(time.Millisecond); a.health != etcd.Unknown {
+	if a := ask(time.Millisecond, time.Minute); a.health != etcd.Unknown {
 		t.Fatalf("%s before it serves", a.health)
+	}
+	if a := ask(time.Minute, 0); a.health != etcd.Unknown {
+		t.Fatalf("%s before it serves, and waited for once more", a.health)
 	}
 	asked := d.lines.open["a"]
 	if asked == nil {
@@ -70,7 +73,7 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 	pb.RegisterMaintenanceServer(server, late{})
 	go func() { _ = server.Serve(port) }()
 	defer server.Stop()
-	if a := ask(time.Minute); a.health != etcd.Healthy || a.line != asked.ClientConn {
+	if a := ask(time.Minute, time.Minute); a.health != etcd.Healthy || a.line != asked.ClientConn {
 		t.Errorf("%q, by the same connection: %t", a.health, a.line == asked.ClientConn)
 	}
 }
@@ -83,7 +86,7 @@ func TestReachForgetsWhatBroke(t *testing.T) {
 	}
 	_ = port.Close()
 	d := &Driver{lines: newLines(), now: time.Now}
-	if a := d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{time.Minute, time.Minute}); a.health != etcd.Unknown {
+	if a := d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, upTo(time.Minute)); a.health != etcd.Unknown {
 		t.Errorf("%s, of nobody", a.health)
 	}
 	if len(d.lines.open) > 0 {
