@@ -231,11 +231,21 @@ func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
 		return d
 	}
 	since := later(m.Since, m.Pod.Since)
-	d := await(Serving, m, since, "MemberNotServing", "%s does not serve; it is waited for.", m.Name)
+	d := await(Serving, m, since, "MemberNotServing", "%s %s.", m.Name, absence(m))
 	if !since.IsZero() && now.Before(since.Add(deadAfter)) {
 		return d.Until(since.Add(deadAfter))
 	}
 	return d
+}
+
+// absence tells a member that is away from a new one that only clients have to wait for.
+// After a snapshot etcd may miss the answer to its publication, and ask again after its
+// request timeout and two elections (server/etcdserver, publishV3).
+func absence(m Member) string {
+	if m.Joined && m.Pod.Ready && m.Health == Unknown && m.Pod.Exposure == Hidden {
+		return "has its data and its vote, and serves clients when etcd has heard that it is published, as a rule within seven seconds"
+	}
+	return "does not serve; it is waited for"
 }
 
 // leastMissed is who goes when there are too many: the sick first, then the newest

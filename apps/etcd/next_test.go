@@ -128,6 +128,28 @@ func grows() map[string]page {
 	}
 }
 
+// A new member that is only silent to clients is not told like one that is away.
+func TestAbsence(t *testing.T) {
+	cases := map[string]struct {
+		says string
+		seen scene
+	}{
+		"Away":      {"does not serve; it is waited for", serving(3).with("e-1", down(time.Second))},
+		"New":       {"within seven seconds", serving(4).with("e-3", hidden).with("e-3", down(time.Second)).with("e-3", probed)},
+		"NewAway":   {"does not serve; it is waited for", serving(4).with("e-3", hidden).with("e-3", down(time.Second))},
+		"OldSilent": {"does not serve; it is waited for", serving(3).with("e-1", down(time.Second)).with("e-1", probed)},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if d := (etcd.Planner{}).Next(resized(5), c.seen.World, noon); d.Step.Name != etcd.Serving || !strings.Contains(d.Message, c.says) {
+				t.Errorf("%s: %s", d, d.Message)
+			}
+		})
+	}
+}
+
+func probed(m *etcd.Member) { m.Pod.Ready = true }
+
 func shrinks() map[string]page {
 	newestLeads := serving(5).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-4", func(m *etcd.Member) { m.Leads = true })
 	gone := serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); m.Role, m.ID, m.Joined = "", 0, false })
