@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// buffer is how much is read from a connection at once. Answers are a few hundred
-// bytes, and grpc keeps 32 KiB for as long as a connection lives.
+// buffer is how much is read from a connection at once, and written. Questions and answers
+// are a few hundred bytes, and grpc keeps 32 KiB for each as long as a connection lives.
 const buffer = 4 << 10
 
 // window is how much a member may send unasked: the least that grpc has. With a window
@@ -82,7 +82,7 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure),
 		grpc.WithIdleTimeout(idle), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry(),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: answerWithin}),
-		grpc.WithReadBufferSize(buffer), grpc.WithStaticStreamWindowSize(window))
+		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer), grpc.WithStaticStreamWindowSize(window))
 }
 
 // sweep closes what nobody has used for a while: the member or its cluster is gone.
