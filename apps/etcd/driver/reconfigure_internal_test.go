@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,14 +23,14 @@ import (
 type lister struct {
 	pb.UnimplementedClusterServer
 	says  error
-	asked int
+	asked atomic.Int32
 }
 
 // errSilent is what a member says that never answers.
 var errSilent = errors.New("silence")
 
 func (l *lister) MemberAdd(ctx context.Context, _ *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
-	l.asked++
+	l.asked.Add(1)
 	if errors.Is(l.says, errSilent) {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -91,8 +92,8 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 				t.Errorf("%s: %v\n%s", c.reason, err, diff)
 			}
 			for i, m := range members {
-				if m.asked != c.asked[i] {
-					t.Errorf("%s: member %d was asked %d times, not %d", c.reason, i, m.asked, c.asked[i])
+				if asked := int(m.asked.Load()); asked != c.asked[i] {
+					t.Errorf("%s: member %d was asked %d times, not %d", c.reason, i, asked, c.asked[i])
 				}
 			}
 		})
