@@ -43,10 +43,10 @@ func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) erro
 	var err error
 	for i, speaker := range v.speakers {
 		within := othersAfter
-		if i == len(v.speakers)-1 {
+		if i == len(v.speakers)-1 || s.Name == etcd.MoveLeader {
 			within = changedWithin
 		}
-		if err = changeWithin(ctx, within, speaker, s); !othersMayKnow(err) {
+		if err = changeWithin(ctx, within, speaker, s); !othersMayKnow(err, s) {
 			break
 		}
 	}
@@ -59,10 +59,14 @@ func changeWithin(ctx context.Context, within time.Duration, speaker answer, s l
 	return change(ctx, speaker, s)
 }
 
-func othersMayKnow(err error) bool {
+// othersMayKnow says that another member may do what this one has not. Only the leader
+// itself can give the leadership away.
+func othersMayKnow(err error, s lifecycle.Step) bool {
 	switch status.Code(err) {
-	case codes.Unavailable, codes.DeadlineExceeded:
+	case codes.Unavailable:
 		return true
+	case codes.DeadlineExceeded:
+		return s.Name != etcd.MoveLeader
 	}
 	return errors.Is(rpctypes.Error(err), rpctypes.ErrUnhealthy)
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -41,12 +42,17 @@ func (l *lister) MemberAdd(ctx context.Context, _ *pb.MemberAddRequest) (*pb.Mem
 // line serves the member on this machine.
 func (l *lister) line(t *testing.T) *grpc.ClientConn {
 	t.Helper()
+	return serve(t, func(s *grpc.Server) { pb.RegisterClusterServer(s, l) })
+}
+
+func serve(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
+	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := grpc.NewServer()
-	pb.RegisterClusterServer(server, l)
+	register(server)
 	go func() { _ = server.Serve(listener) }()
 	t.Cleanup(server.Stop)
 	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -97,5 +103,31 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// slowly gives the leadership to nobody.
+type slowly struct {
+	pb.UnimplementedMaintenanceServer
+}
+
+func (slowly) MoveLeader(ctx context.Context, _ *pb.MoveLeaderRequest) (*pb.MoveLeaderResponse, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+// No other member can do it, and none is said to lead because the leader is slow.
+func TestOnlyTheLeaderMovesTheLeadership(t *testing.T) {
+	t.Parallel()
+	says := func(self uint64) *pb.StatusResponse {
+		return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: self}, Leader: 1}
+	}
+	leader := answer{line: serve(t, func(s *grpc.Server) { pb.RegisterMaintenanceServer(s, slowly{}) }), status: says(1)}
+	v := view{world: etcd.World{Listed: true}, speakers: []answer{leader, {status: says(2)}}}
+	step := lifecycle.Step{Name: etcd.MoveLeader, Target: "e-2", Args: map[string]string{etcd.ArgID: "2", etcd.ArgFrom: "1"}}
+	ctx, cancel := context.WithTimeout(t.Context(), othersAfter+200*time.Millisecond)
+	defer cancel()
+	if err := (&Driver{}).reconfigure(ctx, v, step); status.Code(err) != codes.DeadlineExceeded {
+		t.Errorf("%v, and the leader has only not answered yet", err)
 	}
 }
