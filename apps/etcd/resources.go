@@ -169,9 +169,10 @@ func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisrupt
 		ObjectMeta: named(want, want.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable: &available, Selector: &metav1.LabelSelector{MatchLabels: audience(want, seen)},
-			// A pod that does not serve protects nothing, and may keep a node from
-			// being drained for ever.
-			UnhealthyPodEvictionPolicy: new(policyv1.AlwaysAllow),
+			// After an outage of the API server, pods that serve may be called not ready
+			// for a while. A drain must not evict them as if they were broken. A broken
+			// pod is still evicted while enough others are ready.
+			UnhealthyPodEvictionPolicy: new(policyv1.IfHealthyBudget),
 		},
 	}
 }

@@ -1,0 +1,56 @@
+package etcd_test
+
+import (
+	"testing"
+
+	policyv1 "k8s.io/api/policy/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// TestBudgetProtectsPodsThatAreCalledNotReady covers an outage of the API server: pods
+// that serve are called not ready then, and a drain must not take the quorum with them.
+func TestBudgetProtectsPodsThatAreCalledNotReady(t *testing.T) {
+	cases := map[string]struct {
+		size   int32
+		medium etcdv1.Medium
+		least  int
+	}{
+		"Three":          {3, etcdv1.Persistent, 2},
+		"Five":           {5, etcdv1.Persistent, 3},
+		"Two":            {2, etcdv1.Persistent, 1},
+		"One":            {1, etcdv1.Persistent, 0},
+		"ThreeInMemory":  {3, etcdv1.Memory, 2},
+		"TwoInMemory":    {2, etcdv1.Memory, 2},
+		"OneOnEphemeral": {1, etcdv1.Ephemeral, 1},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := wanted(c.size)
+			want.Spec.Storage.Medium = c.medium
+			spec := budget(t, want, serving(int(c.size)).World).Spec
+			if got := *spec.UnhealthyPodEvictionPolicy; got != policyv1.IfHealthyBudget {
+				t.Errorf("the policy for pods that are not ready is %s", got)
+			}
+			if got := spec.MinAvailable.IntValue(); got != c.least {
+				t.Errorf("minAvailable is %d, want %d", got, c.least)
+			}
+		})
+	}
+}
+
+func budget(t *testing.T, want *etcdv1.EtcdCluster, seen etcd.World) *policyv1.PodDisruptionBudget {
+	t.Helper()
+	objects, err := etcd.Planner{}.Resources(want, seen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range objects {
+		if b, ok := obj.(*policyv1.PodDisruptionBudget); ok {
+			return b
+		}
+	}
+	t.Fatal("there is no disruption budget")
+	return nil
+}
