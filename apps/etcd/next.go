@@ -28,6 +28,9 @@ const (
 	muteAfter  = 10 * time.Second
 	nudgeFor   = 15 * time.Second
 	nudgeEvery = 5 * time.Minute
+	// nodeLossSeen is how long Kubernetes may take to call the pods of a node not ready
+	// that is off: 50 seconds by default (node-monitor-grace-period), and some to spare.
+	nodeLossSeen = 2 * time.Minute
 )
 
 // Next is the runbook, in order of precedence.
@@ -183,10 +186,16 @@ func muteMember(seen World, now time.Time) lifecycle.Decision {
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, m.PeerURL))
 }
 
-// mute members answer the kubelet, by a read that needs the others, and not clients.
+// mute members answer the kubelet, by a read that needs the others, and not clients. A
+// member that went silent while its pod was ready is more likely on a node that is off:
+// it counts as mute only when Kubernetes would have noticed that.
 func mute(m Member, now time.Time) bool {
 	silent := ourListed(m) && m.Joined && m.Health == Unknown && m.Pod.Ready && !m.Pod.Leaving
-	late := now.Sub(later(m.Since, m.Pod.Since)) - muteAfter
+	grace := muteAfter
+	if m.Since.After(m.Pod.Since) && m.Pod.Exposure != Hidden {
+		grace = nodeLossSeen
+	}
+	late := now.Sub(later(m.Since, m.Pod.Since)) - grace
 	return silent && late >= 0 && late%nudgeEvery < nudgeFor
 }
 

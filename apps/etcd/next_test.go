@@ -118,6 +118,8 @@ func grows() map[string]page {
 		"ExposePod":     {"a crash came between two", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Hidden }), "Proceed Expose e-1 (MemberServes)"},
 		"HiddenSilent":  {"nobody is led to who has a vote and does not serve yet", resized(5), serving(4).with("e-3", hidden).with("e-3", down(time.Second)), "Wait Serving e-3 (MemberNotServing)"},
 		"MuteVoter":     {"a voter that was away for long gets a snapshot too", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(15 * time.Second)(m); m.Pod.Ready = true }), "Proceed Nudge e-1 (MemberMute)"},
+		"NodeOff":       {"a member that served and went silent while its pod was ready may be on a node that is off", wanted(3), serving(3).with("e-1", silenced(15*time.Second)), "Wait Serving e-1 (MemberNotServing)"},
+		"NodeOn":        {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed Nudge e-1 (MemberMute)"},
 		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
 		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
 		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},
@@ -149,6 +151,14 @@ func TestAbsence(t *testing.T) {
 }
 
 func probed(m *etcd.Member) { m.Pod.Ready = true }
+
+// silenced members went silent so long ago, and their pods are still called ready.
+func silenced(ago time.Duration) func(*etcd.Member) {
+	return func(m *etcd.Member) {
+		down(ago)(m)
+		m.Pod.Ready, m.Pod.Since = true, noon.Add(-time.Hour)
+	}
+}
 
 func shrinks() map[string]page {
 	newestLeads := serving(5).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-4", func(m *etcd.Member) { m.Leads = true })
