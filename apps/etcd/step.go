@@ -37,8 +37,8 @@ const (
 	// volume=keep.
 	Dismiss = "Dismiss"
 	// Restart writes the version on the member's claim, gives its StatefulSet the new
-	// template and deletes the pod that was made from another. Args: version,
-	// revision, exposed.
+	// template and ends the pod that was made from another. Args: version,
+	// revision, exposed, budget.
 	Restart = "Restart"
 	// GrowVolume asks for more storage. Args: size in bytes.
 	GrowVolume = "GrowVolume"
@@ -58,7 +58,8 @@ const (
 	DoorTold = "DoorTold"
 )
 
-// Keys of Args. KeepVolume is the value of ArgVolume that spares the volume.
+// Keys of Args. KeepVolume is the value of ArgVolume that spares the volume, OverBudget
+// that of ArgBudget that ends a pod without asking the disruption budget.
 const (
 	ArgMembers  = "members"
 	ArgVersion  = "version"
@@ -70,7 +71,9 @@ const (
 	ArgVolume   = "volume"
 	ArgDoor     = "door"
 	ArgExposed  = "exposed"
+	ArgBudget   = "budget"
 	KeepVolume  = "keep"
+	OverBudget  = "over"
 )
 
 func hex(id uint64) string { return strconv.FormatUint(id, 16) }

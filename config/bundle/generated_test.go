@@ -101,7 +101,7 @@ var changed = map[string][]string{
 	"ClusterRole": {
 		"approvals/status", "configmaps", "controllerrevisions", "deployments", "etcdclusters", "etcdclusters/finalizers", "etcdclusters/status", "events",
 		"memcacheds", "memcacheds/finalizers", "memcacheds/status", "networkpolicies", "operationpolicies/status", "persistentvolumeclaims", "poddisruptionbudgets",
-		"pods", "podsets", "podsets/finalizers", "podsets/status", "secrets", "services", "statefulsets",
+		"pods", "pods/eviction", "podsets", "podsets/finalizers", "podsets/status", "secrets", "services", "statefulsets",
 	},
 	"Role": {"events", "leases"},
 }

@@ -103,8 +103,8 @@ func (d *Driver) edit(ctx context.Context, obj client.Object, change func()) err
 	return d.client.Patch(ctx, obj, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 }
 
-// restart deletes the pod if it is not what the StatefulSet would make, or cannot
-// become it.
+// restart ends the pod if it is not what the StatefulSet would make, or cannot
+// become it. A pod that serves is evicted, so that restarts and drains share a budget.
 func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
 	if err := d.start(ctx, want, v, s); err != nil {
 		return err
@@ -117,6 +117,9 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion]
 	if same && !p.Ended && p.Trouble == lifecycle.NoTrouble {
 		return nil
+	}
+	if p.Ready && s.Args[etcd.ArgBudget] != etcd.OverBudget {
+		return d.evict(ctx, running)
 	}
 	return d.remove(ctx, running)
 }
