@@ -90,7 +90,7 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch policies: %w", err)
 	}
-	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget), kinds: kinds, rules: rules}
+	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget, o.Now), kinds: kinds, rules: rules}
 	if o.Webhooks {
 		op.advice, op.previews = newDesk(mgr, AdvicePath), newDesk(mgr, PreviewPath)
 	}

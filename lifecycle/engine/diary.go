@@ -164,7 +164,7 @@ func (e *engine[T, W]) answers(r *report[T, W], step lifecycle.Step) []history.A
 	for _, g := range e.app.Gates {
 		names = append(names, g.Name)
 	}
-	if asksBudget(step) && len(r.refusals) == 0 { // else it was not asked, or objects itself
+	if asksBudget(r.obj, step) && len(r.refusals) == 0 { // else it was not asked, or objects itself
 		names = append(names, fleetBudget)
 	}
 	var all []history.Answer

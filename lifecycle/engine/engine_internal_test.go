@@ -83,53 +83,6 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-func TestBudget(t *testing.T) {
-	b := newBudget(1)
-	woken := 0
-	wake := func() { woken++ }
-	for range 2 {
-		if b.ask("ring a", wake) != nil {
-			t.Fatal("who has a slot keeps it")
-		}
-	}
-	refusals := b.ask("ring b", wake)
-	if len(refusals) != 1 || !strings.Contains(refusals[0].Message, "ring a") {
-		t.Fatalf("the refusal names who holds the slot, got %v", refusals)
-	}
-	b.release("ring c")
-	if woken != 0 {
-		t.Error("who held nothing wakes nobody")
-	}
-	b.releaseApp("ring")
-	if woken != 1 || b.ask("ring b", wake) != nil {
-		t.Errorf("a free slot wakes who waits, and is theirs; woken %d", woken)
-	}
-}
-
-// An object takes a slot of every pool or of none, and a policy's pool is its own.
-func TestBudgetsOfPolicies(t *testing.T) {
-	b := newBudget(5)
-	pool := func(name string) policy.Share {
-		return policy.Share{Policy: "p", Pool: name, Limit: 1, Among: "of the namespace " + name}
-	}
-	woken := 0
-	wake := func() { woken++ }
-	if b.ask("ring x/a", wake, pool("x")) != nil || b.ask("ring y/a", wake, pool("y")) != nil {
-		t.Fatal("each pool has a slot")
-	}
-	refusals := b.ask("ring x/b", wake, pool("z"), pool("x"))
-	if len(refusals) != 1 || refusals[0].Policy != "p" || !strings.Contains(refusals[0].Message, "of the namespace x it lets 1 be disturbed at once, and that is ring x/a") {
-		t.Fatalf("got %v", refusals)
-	}
-	if b.ask("ring z/a", wake, pool("z")) != nil {
-		t.Error("who gets nothing takes nothing")
-	}
-	b.release("ring x/a")
-	if woken != 1 || b.ask("ring x/b", wake, pool("x")) != nil {
-		t.Errorf("a free slot wakes who waits, and is theirs; woken %d", woken)
-	}
-}
-
 func TestNextTurn(t *testing.T) {
 	now := time.Unix(1000, 0)
 	step := lifecycle.Step{Name: "Add", Intent: lifecycle.Repair}
@@ -227,6 +180,7 @@ func TestNextTurnOfTheHeld(t *testing.T) {
 		"Approval": {"a word wakes it", []lifecycle.Refusal{word}, 0, wordless},
 		"Both":     {"the first to change", []lifecycle.Refusal{word, window}, 0, time.Minute},
 		"Wave":     {"others are looked at", []lifecycle.Refusal{{Policy: "p", Gate: policy.Canary}, window}, 0, held},
+		"Budget":   {"a slot may have no other end", []lifecycle.Refusal{{Policy: "p", Gate: policy.Budget}}, 0, held},
 		"World":    {"so is the world", []lifecycle.Refusal{{Gate: "KeepsQuorum"}}, 0, held},
 		"Expiry":   {"an approval that ends is told of", []lifecycle.Refusal{window}, time.Second, time.Second},
 	}

@@ -27,7 +27,7 @@ func (f *fake) DeepCopyObject() runtime.Object {
 
 func testEngine(now time.Time) *engine[*fake, struct{}] {
 	return &engine[*fake, struct{}]{
-		operator: &Operator{options: Options{Now: func() time.Time { return now }}, budget: newBudget(1), rules: &rules{}},
+		operator: &Operator{options: Options{Now: func() time.Time { return now }}, budget: newBudget(1, func() time.Time { return now }), rules: &rules{}},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 	}
 }

@@ -52,7 +52,7 @@ func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) p
 	_, book, err := e.diary.open(ctx, now)
 	r.Plan = r.Expect(book.Usual)
 	r = unsure(r, err)
-	r.Unseen = append(r.Unseen, e.crowded(r.Plan)...)
+	r.Unseen = append(r.Unseen, e.crowded(next.want, r.Plan)...)
 	return r
 }
 
@@ -73,9 +73,9 @@ func (e *engine[T, W]) changes(ctx context.Context, now T, next future[T, W]) ([
 }
 
 // crowded says that others may go first.
-func (e *engine[T, W]) crowded(p preview.Plan) []string {
+func (e *engine[T, W]) crowded(want T, p preview.Plan) []string {
 	for _, s := range p.Actions() {
-		if s.Class.Disturbs() && s.Intent != lifecycle.Repair {
+		if asksBudget(want, s.Step) {
 			return e.operator.budget.crowd()
 		}
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,23 +35,46 @@ func (e *engine[T, W]) judge(ctx context.Context, r *report[T, W]) {
 }
 
 // permitted asks the policies about a step that the application would take, and if
-// they let it pass, for a slot. Who waits for a person or a time gives its slots to
-// others meanwhile: nothing of it is disturbed.
+// they let it pass, for a slot.
 func (e *engine[T, W]) permitted(ctx context.Context, r *report[T, W]) []lifecycle.Refusal {
 	step, about := r.decision.Step, e.selecting(r.obj)
 	v := about.Judge(e.question(ctx, r.obj, r.seen, step))
 	if len(v.Refusals) > 0 {
-		e.operator.budget.release(e.holder(r.key))
 		return v.Refusals
 	}
-	if asksBudget(step) {
-		refusals := e.operator.budget.ask(e.holder(r.key), func() { e.wake(r.key) }, about.Shares(e.subject(r.obj))...)
-		if len(refusals) > 0 {
+	if asksBudget(r.obj, step) {
+		refusals := e.operator.budget.ask(e.claimOf(r.obj, about), func() { e.wake(r.key) })
+		if r.queued = len(refusals) > 0; r.queued {
 			return refusals
 		}
 	}
 	r.approval, r.bypass = v.Approval, e.bypassed(ctx, r.obj, v)
 	return nil
+}
+
+// claimOf is what the object needs to be disrupted.
+func (e *engine[T, W]) claimOf(obj T, about policy.Set) claim {
+	return claim{
+		holder: e.holder(client.ObjectKeyFromObject(obj)), namespace: obj.GetNamespace(), app: e.app.Name,
+		shares: about.Shares(e.subject(obj)),
+	}
+}
+
+// pace updates the budget after a turn. Nothing disturbs an object at rest, a Blocked one,
+// or one that waits for a person or a time: other objects use the slot meanwhile.
+func (e *engine[T, W]) pace(r *report[T, W]) {
+	holder, outcome := e.holder(r.key), r.decision.Outcome
+	byPolicy := slices.ContainsFunc(r.refusals, func(r lifecycle.Refusal) bool { return r.Policy != "" })
+	switch {
+	case r.queued: // it waits for its turn
+	case r.paused, byPolicy, outcome == lifecycle.Done, outcome == lifecycle.Blocked:
+		e.operator.budget.release(holder)
+	default:
+		e.operator.budget.withdraw(holder)
+	}
+	if r.taken != nil && r.taken.err == nil {
+		e.operator.budget.moves(holder)
+	}
 }
 
 // question is what the policies are asked about a step of the object.

@@ -48,9 +48,7 @@ func (e *engine[T, W]) tell(ctx context.Context, r *report[T, W]) (reconcile.Res
 	e.measure(r)
 	e.stand(r)
 	e.value(ctx, r)
-	if r.decision.Outcome == lifecycle.Done || r.paused {
-		e.operator.budget.release(e.holder(r.key))
-	}
+	e.pace(r)
 	err := errors.Join(
 		e.diary.record(ctx, r.obj, e.waits.note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)),
 		e.remember(ctx, r),
@@ -226,7 +224,7 @@ func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal, heartbeat time.Dura
 
 // watched reports whether the gate has to be asked again and again.
 func watched(r lifecycle.Refusal) bool {
-	return r.Policy == "" || r.Gate == policy.Canary
+	return r.Policy == "" || r.Gate == policy.Canary || r.Gate == policy.Budget
 }
 
 // orDue is the time to the next turn, or to the next look at a certificate, at the end of

@@ -94,6 +94,7 @@ type report[T lifecycle.Custom, W any] struct {
 	decision lifecycle.Decision
 	taken    *taken
 	refusals []lifecycle.Refusal
+	queued   bool              // it waits for a slot of the budget
 	approval *history.Approval // what let the step pass, if it needed one
 	bypass   *history.Bypass   // what let it pass policies that hold it
 	expires  time.Time         // when an approval of the object ends; zero if none does

@@ -268,6 +268,27 @@ func TestTheBudgetPacesTheFleet(t *testing.T) {
 	}
 }
 
+// An object that is Blocked in the middle of a change gives its slot to others.
+func TestABlockedObjectHoldsNoSlot(t *testing.T) {
+	installRings(t)
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Budget = 1 })
+	for _, name := range []string{"a", "b"} {
+		newRing(t, namespace, name, 3)
+		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	}
+	op.lists.Refuse(errors.New("the ring is away"))
+	resize(t, namespace, "a", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
+	resize(t, namespace, "b", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "b", lifecycle.Ready, metav1.ConditionFalse, "HeldByGate")
+	resize(t, namespace, "a", func(s *ring.Spec) { s.Mood = "fail" })
+	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "CannotRender")
+	op.lists.Refuse(nil)
+	ringReaches(t, namespace, "b", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "CannotRender")
+}
+
 // A step that fails again and again is told once, and the book is not written each time.
 func TestAStepThatFailsForLongIsOneEntry(t *testing.T) {
 	installRings(t)
