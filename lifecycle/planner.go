@@ -110,6 +110,10 @@ const (
 	// history and an event repeat. The application's own gates and the budgets stay.
 	AnnotationBypass = "governor.dev/bypass-policy" //nolint:gosec // a name, no secret
 
+	// AnnotationBypassBy is the name of the user who set AnnotationBypass, which the history
+	// repeats. The install's ValidatingAdmissionPolicy governor-bypass refuses any other name.
+	AnnotationBypassBy = "governor.dev/bypass-policy-by"
+
 	// AnnotationPreview on an object in a dry run asks for a preview: "update" of the
 	// object as it is sent, "delete" of its deletion. What comes back has the preview
 	// as JSON in its place. It has no meaning on an object that is stored.

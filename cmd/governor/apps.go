@@ -45,6 +45,7 @@ func apis() []func(*runtime.Scheme) error {
 //
 // What people own:
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies;approvals,verbs=get;list;watch
+// +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies,verbs=bypass
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies/status;approvals/status,verbs=update
 //
 // For every application:

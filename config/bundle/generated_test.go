@@ -130,7 +130,7 @@ func excess(kind string, rule rbacv1.PolicyRule) string {
 	}
 	for _, resource := range rule.Resources {
 		allowed, limited := named[kind+" "+resource]
-		changes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch"}, verb) })
+		changes := slices.ContainsFunc(rule.Verbs, func(verb string) bool { return !slices.Contains([]string{"get", "list", "watch", "bypass"}, verb) })
 		switch {
 		case !changes && slices.Contains(seen, resource), slices.Contains(changed[kind], resource):
 		case !limited:

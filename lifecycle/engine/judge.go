@@ -103,15 +103,21 @@ func (e *engine[T, W]) bypassed(ctx context.Context, obj T, v policy.Verdict) *h
 	if len(v.Bypassed) == 0 {
 		return nil
 	}
-	b := &history.Bypass{Reason: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]), By: e.annotator(ctx, obj)}
+	b := &history.Bypass{
+		Reason: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]), By: obj.GetAnnotations()[lifecycle.AnnotationBypassBy],
+	}
+	if b.By == "" {
+		b.By = e.annotator(ctx, obj)
+	}
 	for _, r := range v.Bypassed {
 		b.Policies = append(b.Policies, r.Policy)
 	}
 	return b
 }
 
-// annotator is the field manager that wrote the annotation, as the API server knows it:
-// the cache leaves out who wrote what. It is empty if it cannot be had.
+// annotator is the field manager that wrote the annotation, for an object whose annotation
+// names no user: it is older than the admission policy that asks for the name. The cache
+// has no field managers. The result is empty if the API server does not answer.
 func (e *engine[T, W]) annotator(ctx context.Context, obj T) string {
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(e.gvk)

@@ -108,7 +108,8 @@ type Bypass struct {
 	Policies []string `json:"policies"`
 	// Reason is what was given for it.
 	Reason string `json:"reason"`
-	// By is the field manager that wrote the reason; empty if that is not known.
+	// By is the user who gave the reason, or else the field manager that wrote it; empty if
+	// neither is known.
 	By string `json:"by,omitempty"`
 }
 

@@ -137,6 +137,5 @@ func (q Question) wayOut() string {
 	if q.Doomed == nil || !q.Doomed() {
 		return fmt.Sprintf("approve with `kubectl governor approve %s`", about)
 	}
-	return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl annotate %s %s=REASON`",
-		about, lifecycle.AnnotationBypass)
+	return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl governor bypass %s --reason REASON`", about)
 }

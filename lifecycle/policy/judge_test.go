@@ -103,7 +103,7 @@ func TestAnApprovalCannotBeMadeInANamespaceThatGoes(t *testing.T) {
 	for doomed, want := range map[bool]string{
 		false: "nobody has approved; approve with `kubectl governor approve ring orders -n team`",
 		true: "nobody has approved; none can be made any more, because the namespace is being deleted; " +
-			"let it go with `kubectl annotate ring orders -n team governor.dev/bypass-policy=REASON`",
+			"let it go with `kubectl governor bypass ring orders -n team --reason REASON`",
 	} {
 		q := question(restart)
 		q.Doomed = func() bool { return doomed }

@@ -1,10 +1,7 @@
 package envtest_test
 
 import (
-	"bytes"
-	"context"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -13,11 +10,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
@@ -185,14 +180,7 @@ func TestAnApprovalStays(t *testing.T) {
 // The API server lets nobody approve in the name of another.
 func TestNobodyApprovesForAnother(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
-	raw, err := os.ReadFile("../../config/manager/approval.yaml")
-	must(t, err)
-	for _, doc := range bytes.Split(raw, []byte("---\n")) {
-		u := &unstructured.Unstructured{}
-		must(t, yaml.Unmarshal(doc, &u.Object))
-		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
-		t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), u) })
-	}
+	applied(t, "../../config/manager/approval.yaml")
 	for _, user := range []string{"ann", "bob"} {
 		allow(t, namespace, user)
 	}
@@ -246,7 +234,7 @@ func TestAFarewellInANamespaceThatGoes(t *testing.T) {
 	if err := as(t, "ann").Create(t.Context(), a); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		t.Errorf("it was approved: %v", err)
 	}
-	ringHeld(t, namespace, "r", "nobody has approved", "kubectl annotate ring r -n "+namespace+" governor.dev/bypass-policy=REASON")
+	ringHeld(t, namespace, "r", "nobody has approved", "kubectl governor bypass ring r -n "+namespace+" --reason REASON")
 	eventually(t, "it is let go", func() error {
 		base := r.DeepCopyObject().(*ring.Ring)
 		r.Annotations = map[string]string{lifecycle.AnnotationBypass: "it goes"}

@@ -1,0 +1,220 @@
+package envtest_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+// applied are the objects of a manifest, for the time of the test.
+func applied(t *testing.T, path string) {
+	t.Helper()
+	raw, err := os.ReadFile(path)
+	must(t, err)
+	for _, doc := range bytes.Split(raw, []byte("---\n")) {
+		u := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal(doc, &u.Object))
+		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl"), client.ForceOwnership))
+		t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), u) })
+	}
+}
+
+// grant gives users a role in the namespace.
+func grant(t *testing.T, namespace, name string, rule rbacv1.PolicyRule, users ...string) {
+	t.Helper()
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
+	must(t, api.Create(t.Context(), &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{rule}}))
+	bind(t, namespace, name, rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name}, users...)
+}
+
+func bind(t *testing.T, namespace, name string, to rbacv1.RoleRef, users ...string) {
+	t.Helper()
+	b := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, RoleRef: to}
+	for _, user := range users {
+		b.Subjects = append(b.Subjects, rbacv1.Subject{Kind: "User", Name: user, APIGroup: rbacv1.GroupName})
+	}
+	must(t, api.Create(t.Context(), b))
+}
+
+// tenants is a namespace with a Memcached that two users may edit, and no operator.
+func tenants(t *testing.T, edit func(*cachev1.Memcached)) string {
+	t.Helper()
+	namespace := newNamespace(t)
+	grant(t, namespace, "edit", rbacv1.PolicyRule{
+		APIGroups: []string{cachev1.GroupVersion.Group}, Resources: []string{"memcacheds"}, Verbs: []string{"*"},
+	}, "bob", "carol", "system:serviceaccount:governor-system:governor")
+	m := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}, Spec: cachev1.MemcachedSpec{Size: 1, ContainerPort: 11211}}
+	edit(m)
+	eventually(t, "what another test has installed is gone", func() error { return api.Create(t.Context(), m) })
+	applied(t, "../../config/manager/bypass.yaml")
+	return namespace
+}
+
+// change is an edit of the Memcached by the user.
+func change(t *testing.T, namespace, user string, edit func(*cachev1.Memcached), o ...client.PatchOption) error {
+	t.Helper()
+	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
+	must(t, err)
+	base := m.DeepCopy()
+	edit(m)
+	return asUser(t, user).Patch(t.Context(), m, client.MergeFrom(base), o...)
+}
+
+// forbids waits until the API server refuses the edit with these words.
+func forbids(t *testing.T, namespace, user string, edit func(*cachev1.Memcached), words ...string) {
+	t.Helper()
+	eventually(t, user+" is refused", func() error {
+		err := change(t, namespace, user, edit, client.DryRunAll)
+		if !apierrors.IsForbidden(err) {
+			return fmt.Errorf("it was not refused: %w", err)
+		}
+		for _, w := range words {
+			if !strings.Contains(err.Error(), w) {
+				return fmt.Errorf("without %q: %w", w, err)
+			}
+		}
+		return nil
+	})
+}
+
+// allows waits until the API server accepts the edit.
+func allows(t *testing.T, namespace, user string, edit func(*cachev1.Memcached)) {
+	t.Helper()
+	eventually(t, user+" may", func() error { return change(t, namespace, user, edit) })
+}
+
+func bypassing(reason, by string) func(*cachev1.Memcached) {
+	return func(m *cachev1.Memcached) {
+		m.Annotations = map[string]string{lifecycle.AnnotationBypass: reason}
+		if by != "" {
+			m.Annotations[lifecycle.AnnotationBypassBy] = by
+		}
+	}
+}
+
+var bypassRole = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "governor-policy-bypass"}
+
+// Only users with the verb set the annotation, and only in their own name.
+func TestABypassIsAuthorized(t *testing.T) {
+	namespace := tenants(t, func(*cachev1.Memcached) {})
+	forbids(t, namespace, "bob", bypassing("hurry", "bob"), `needs the verb "bypass" on operationpolicies.governor.dev in the namespace `+namespace,
+		"which bob does not have", "governor-policy-bypass")
+	bind(t, namespace, "bypass", bypassRole, "bob")
+	forbids(t, namespace, "bob", bypassing("hurry", ""), `governor.dev/bypass-policy-by must be "bob"`, "kubectl governor bypass")
+	forbids(t, namespace, "bob", bypassing("hurry", "carol"), `must be "bob"`)
+	allows(t, namespace, "bob", bypassing("hurry", "bob"))
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Spec.Size = 2 })
+	forbids(t, namespace, "carol", bypassing("as I like", "bob"), "which carol does not have")
+	forbids(t, namespace, "carol", bypassing("hurry", "carol"), "which carol does not have")
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Annotations = nil })
+	made := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "n"}, Spec: cachev1.MemcachedSpec{Size: 1, ContainerPort: 11211}}
+	bypassing("from the start", "carol")(made)
+	if err := asUser(t, "carol").Create(t.Context(), made); !apierrors.IsForbidden(err) {
+		t.Errorf("made with a bypass: %v", err)
+	}
+}
+
+// An object that had the annotation before the admission policy came goes on.
+func TestABypassOfBeforeGoesOn(t *testing.T) {
+	namespace := tenants(t, bypassing("the disk is full", ""))
+	forbids(t, namespace, "carol", bypassing("another", "carol"), "which carol does not have")
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Spec.Size = 2 })
+}
+
+// The finalizer that holds a deletion is removed by the operator, and not by users without the verb.
+func TestAHeldDeletionIsNotLetGo(t *testing.T) {
+	const farewell = "governor.dev/farewell"
+	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{farewell} })
+	drop := func(m *cachev1.Memcached) { m.Finalizers = nil }
+	forbids(t, namespace, "carol", drop, "removing the finalizer "+farewell, "which carol does not have")
+	const operator = "system:serviceaccount:governor-system:governor"
+	grant(t, namespace, "operator", roleOnPolicies(t), operator)
+	allows(t, namespace, operator, drop)
+}
+
+// roleOnPolicies is what the operator's own role says about policies.
+func roleOnPolicies(t *testing.T) rbacv1.PolicyRule {
+	t.Helper()
+	raw, err := os.ReadFile("../../config/rbac/role.yaml")
+	must(t, err)
+	var role rbacv1.ClusterRole
+	must(t, yaml.Unmarshal(bytes.SplitN(raw, []byte("---\n"), 3)[1], &role))
+	for _, rule := range role.Rules {
+		if slices.Contains(rule.Resources, "operationpolicies") {
+			return rule
+		}
+	}
+	t.Fatal("the role says nothing about policies")
+	return rbacv1.PolicyRule{}
+}
+
+func labelled(labels map[string]string) func(*cachev1.Memcached) {
+	return func(m *cachev1.Memcached) { m.Labels = labels }
+}
+
+// No change of labels takes an object out of a policy's selection without the verb.
+func TestLabelsDoNotPassAPolicy(t *testing.T) {
+	namespace := tenants(t, labelled(map[string]string{"tier": "production", "team": "a"}))
+	p := newPolicy(t, namespace, "nights", func(s *v1alpha1.OperationPolicySpec) {
+		s.Selector.Kinds = []string{"Memcached.cache.example.com"}
+		s.Selector.Labels = &metav1.LabelSelector{
+			MatchLabels: map[string]string{"tier": "production"},
+			MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
+				{Key: "exempt", Operator: metav1.LabelSelectorOpDoesNotExist},
+			},
+		}
+		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: time.Hour}, Waves: []v1alpha1.Wave{
+			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
+		}}
+	})
+	escapes := []string{"without these labels the policy \"" + p.Name + "\" does not select the object any more", "bob does not have it"}
+	for _, labels := range []map[string]string{
+		nil, {"tier": "test", "team": "a"}, {"tier": "production", "team": "c"}, {"tier": "production"},
+		{"tier": "production", "team": "a", "exempt": "yes"},
+	} {
+		forbids(t, namespace, "bob", labelled(labels), escapes...)
+	}
+	forbids(t, namespace, "bob", labelled(map[string]string{"tier": "production", "team": "a", "wave": "first"}), "an earlier wave of the policy", p.Name)
+	allows(t, namespace, "bob", labelled(map[string]string{"tier": "production", "team": "b", "other": "x"}))
+	grant(t, namespace, "may", rbacv1.PolicyRule{
+		APIGroups: []string{"governor.dev"}, Resources: []string{"operationpolicies"}, ResourceNames: []string{p.Name}, Verbs: []string{"bypass"},
+	}, "bob")
+	allows(t, namespace, "bob", labelled(nil))
+	allows(t, namespace, "carol", labelled(map[string]string{"any": "thing"})) // no policy selects it
+}
+
+// The plugin sets both annotations, and the history has the user's name.
+func TestPluginBypasses(t *testing.T) {
+	a := previews(t, 3)
+	p := newPolicy(t, a.namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	expect(t, a.namespace, 1, []string{"say why with --reason, or end the bypass with --end"}, "bypass", "ring/r")
+	t.Log(expect(t, a.namespace, 0, []string{"ring/r passes all policies, by "}, "bypass", "ring/r", "--reason", "INC-4711"))
+	ringSettles(t, a.namespace, "r", 2)
+	last, _ := bookOf(t, a.namespace, "r").Last()
+	if last.Bypass == nil || last.Bypass.Reason != "INC-4711" || last.Bypass.By == "" || last.Bypass.By == "kubectl-governor" {
+		t.Errorf("the history has %+v", last.Bypass)
+	}
+	expect(t, a.namespace, 0, []string{"policies hold its steps again"}, "bypass", "ring/r", "--end")
+	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 1 })
+	ringHeld(t, a.namespace, "r", p.Name)
+}
