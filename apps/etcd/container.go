@@ -67,7 +67,7 @@ func arguments(want *etcdv1.EtcdCluster, seen World, member string, v version) [
 	}
 	args = append(args, capabilities(v)...)
 	args = append(args, encryption(want, seen, v)...)
-	return append(args, options(want)...)
+	return append(args, options(want, seen)...)
 }
 
 // capabilities are flags that a version has: those that are stable keep their name,
@@ -128,11 +128,11 @@ func files(seen World, role string) (cert, key, ca string) {
 	return "/tls.crt", "/tls.key", "/ca.crt"
 }
 
-func options(want *etcdv1.EtcdCluster) []string {
+func options(want *etcdv1.EtcdCluster, seen World) []string {
 	var args []string
 	o := want.Spec.Options
-	if o.Quota != nil {
-		args = append(args, fmt.Sprintf("--quota-backend-bytes=%d", o.Quota.Value()))
+	if limit := quota(want, seen); limit > 0 {
+		args = append(args, fmt.Sprintf("--quota-backend-bytes=%d", limit))
 	}
 	if o.CompactionMode != "" {
 		args = append(args, "--auto-compaction-mode="+strings.ToLower(string(o.CompactionMode)),

@@ -57,7 +57,7 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 	case Restart:
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
 	case GrowVolume:
-		return same, func(m *Member) { m.Volume.Size = number(s.Args[ArgSize]) }
+		return same, func(m *Member) { m.Volume.Size, m.Volume.AwaitsPod = number(s.Args[ArgSize]), m.Pod.Exists }
 	case Expose:
 		return same, func(m *Member) { m.Set.Exposure, m.Pod.Exposure = Exposed, Exposed }
 	case Serving, CaughtUp, Nudge:
@@ -112,7 +112,7 @@ func dismissed(m *Member, s lifecycle.Step) {
 func restarting(m *Member, s lifecycle.Step) {
 	m.Set = dressed(s)
 	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision, Exposure: m.Set.Exposure}
-	m.Volume.Version = m.Set.Version
+	m.Volume.Version, m.Volume.AwaitsPod = m.Set.Version, false
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -262,24 +261,6 @@ func leastMissed(seen World) (Member, bool) {
 func needsLearners(v version) lifecycle.Decision {
 	return lifecycle.Block("GrowthNeedsLearners", fmt.Sprintf(
 		"A cluster of one member can only grow with learners, which etcd %s does not have. Set spec.version to 3.4 or newer first.", v))
-}
-
-func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	if Volatile(want) || want.Spec.Storage.Size == nil {
-		return lifecycle.Decision{}
-	}
-	size := want.Spec.Storage.Size.Value()
-	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Volume.Exists && m.Volume.Size < size })
-	if !ok {
-		return lifecycle.Decision{}
-	}
-	if m.Volume.Problem != "" {
-		return lifecycle.Block("VolumeCannotGrow", fmt.Sprintf(
-			"The volume of %s cannot grow to %s: %s. Use a storage class that allows it, or set spec.storage.size back.",
-			m.Name, want.Spec.Storage.Size, m.Volume.Problem))
-	}
-	s := step(GrowVolume, m, "VolumeTooSmall", "The volume of %s grows to %s.", m.Name, want.Spec.Storage.Size)
-	return lifecycle.Proceed(with(s, ArgSize, strconv.FormatInt(size, 10)))
 }
 
 func badCertificates(seen World) lifecycle.Decision {

@@ -41,6 +41,8 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	goal := aim(want, seen)
 	decision := lifecycle.First(
 		unnamed(want),               // what must be remembered is written down first
+		smallVolume(want, seen),     // no wait comes before it: a full disk may be why a member does not serve
+		roomForPod(goal, seen),      // nor is anything lost by making the pod of a silent member again
 		forming(goal, seen, now),    // all members at once, until a cluster is there
 		failedChange(goal, seen),    // who does not run anyway takes a corrected spec at once
 		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
@@ -61,7 +63,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority
 		tooFewMembers(goal, seen),
 		outdatedMember(goal, seen, goal.outdates), // followers first, the leader moved away and last
-		smallVolume(want, seen),
+		stuckVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
 	)

@@ -243,7 +243,9 @@ func changes() map[string]page {
 		v3521 = v3521.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.21", "3.5.21", "3.5.21" })
 	}
 	failed := serving(3).with("e-1", renewed).with("e-1", trouble(lifecycle.CrashLooping, time.Hour))
-	cannot := serving(3).with("e-0", func(m *etcd.Member) { m.Volume.Problem = "the class does not allow it" })
+	cannot := serving(1).with("e-0", func(m *etcd.Member) { m.Volume.Problem = "the class does not allow it" })
+	biggest := resized(1)
+	biggest.Spec.Storage.Size = bigger.Spec.Storage.Size
 	return map[string]page{
 		"Follower":    {"followers are restarted first", spec, serving(3), "Proceed Restart e-1 (SpecChanged)"},
 		"LeaderMoves": {"the leader hands over", spec, followers, "Proceed MoveLeader e-1 (SpecChanged)"},
@@ -254,7 +256,7 @@ func changes() map[string]page {
 		"OneByOne":    {"3.5.21 must go by a sound 3.5 first", jump, v3521, "Proceed Restart e-1 (VersionChanged)"},
 		"Halts":       {"a change that fails stops at its first victim", spec, failed, "Blocked ChangeFailed"},
 		"Grow":        {"a volume grows", bigger, serving(3), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
-		"CannotGrow":  {"or tells why not", bigger, cannot, "Blocked VolumeCannotGrow"},
+		"CannotGrow":  {"or tells why not", biggest, cannot, "Blocked VolumeCannotGrow"},
 		"Authority":   {"a member that does not know a new authority is restarted before another joins", resized(5), trusting("new", "old"), "Proceed Restart e-1 (AuthoritiesChanged)"},
 		"NotKnown":    {"authorities that are not known for a moment restart nobody", wanted(3), trusting("", "old"), "Settled AsDeclared"},
 		"Trusted":     {"nor do the same", wanted(3), trusting("old", "old"), "Settled AsDeclared"},

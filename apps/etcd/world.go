@@ -127,6 +127,10 @@ type Volume struct {
 	// Version is the last that was about to run on it: its data may be of it. It is
 	// written on the claim before a StatefulSet gets it, and so survives that.
 	Version string
+	// Pending says that the claim has no volume yet. Kubernetes grows bound claims only.
+	Pending bool
+	// AwaitsPod says that the pod is older than the last growth of the volume.
+	AwaitsPod bool
 	// Problem is why it cannot be had or grown; empty if nothing is known.
 	Problem string
 	// Lost says that the data of a member that had some is gone or unreadable.

@@ -244,8 +244,11 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="has(self.compactionMode) == has(self.compactionRetention)",message="spec.options.compactionMode and spec.options.compactionRetention belong together: set both or none"
 type OptionsSpec struct {
-	// Size of the database at which etcd refuses writes, at most 8Gi. Without it
-	// etcd's own limit of 2Gi holds.
+	// Size of the database at which etcd refuses writes, at most 8Gi. The default
+	// follows from spec.storage.size, so that the log and a second copy of the
+	// database fit: half of what 512Mi leave, at least a quarter, at most 8Gi. That
+	// is 256Mi for 1Gi, 3840Mi for 8Gi. Members of an existing cluster get a changed
+	// default with their next restart.
 	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('16Mi')) >= 0 && quantity(string(self)).compareTo(quantity('8Gi')) <= 0",messageExpression="'spec.options.quota is ' + string(self) + ', allowed are 16Mi to 8Gi'"
 	// +optional
 	Quota *resource.Quantity `json:"quota,omitempty"`

@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -181,14 +180,4 @@ func reference(obj client.Object) client.Object {
 		return &corev1.Pod{ObjectMeta: meta}
 	}
 	return &corev1.PersistentVolumeClaim{ObjectMeta: meta}
-}
-
-func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
-	seen := p.claims[s.Target]
-	size, err := resource.ParseQuantity(s.Args[etcd.ArgSize])
-	if err != nil || seen == nil {
-		return fmt.Errorf("%s: no volume, or no size: %w", s, err)
-	}
-	claim := seen.DeepCopy()
-	return d.edit(ctx, claim, func() { claim.Spec.Resources.Requests[corev1.ResourceStorage] = size })
 }

@@ -3,14 +3,18 @@ package driver
 import (
 	"context"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // storage adds why volumes cannot be had or grown. The class is read only when a
@@ -22,10 +26,11 @@ func (d *Driver) storage(ctx context.Context, want *etcdv1.EtcdCluster, p parts,
 			continue
 		}
 		pending, small := claim.Status.Phase == corev1.ClaimPending, tooSmall(want, claim)
+		members[i].Volume.Pending, members[i].Volume.AwaitsPod = pending, awaitsPod(claim, p.pods[members[i].Name])
 		if !pending && !small {
 			continue
 		}
-		problem, err := d.problem(ctx, claim, small)
+		problem, err := d.problem(ctx, want, claim, small && !pending)
 		if err != nil {
 			return err
 		}
@@ -39,7 +44,7 @@ func tooSmall(want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) boo
 	return size != nil && claim.Spec.Resources.Requests.Storage().Cmp(*size) < 0
 }
 
-func (d *Driver) problem(ctx context.Context, claim *corev1.PersistentVolumeClaim, grow bool) (string, error) {
+func (d *Driver) problem(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim, grow bool) (string, error) {
 	if claim.Spec.StorageClassName == nil {
 		return "spec.storage.storageClassName is not set, and no StorageClass is the default", nil
 	}
@@ -53,6 +58,46 @@ func (d *Driver) problem(ctx context.Context, claim *corev1.PersistentVolumeClai
 		return "", fmt.Errorf("cannot read the StorageClass %q: %w", name, err)
 	case grow && (class.AllowVolumeExpansion == nil || !*class.AllowVolumeExpansion):
 		return fmt.Sprintf("the StorageClass %q does not allow volumes to grow", name), nil
+	case grow:
+		return d.refusal(ctx, want, claim), nil
 	}
 	return "", nil
+}
+
+// refusal is why the API server would not let the claim grow, such as a ResourceQuota. A dry
+// run asks, because a step that fails again and again would hold up every repair.
+func (d *Driver) refusal(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
+	asked := claim.DeepCopy()
+	asked.Spec.Resources.Requests[corev1.ResourceStorage] = *want.Spec.Storage.Size
+	err := d.client.Patch(ctx, asked, client.MergeFrom(claim), client.DryRunAll)
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return strings.TrimSuffix(err.Error(), ".")
+	}
+	return ""
+}
+
+// annotationGrown says on a claim when it was last asked to grow.
+const annotationGrown = "etcd.database.coreos.com/grown-at"
+
+// awaitsPod says that the pod is older than the last growth of the volume.
+func awaitsPod(claim *corev1.PersistentVolumeClaim, found *corev1.Pod) bool {
+	grown, err := time.Parse(time.RFC3339, claim.Annotations[annotationGrown])
+	return err == nil && found != nil && found.CreationTimestamp.Time.Before(grown)
+}
+
+// grow asks for more storage, and notes when.
+func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
+	seen := p.claims[s.Target]
+	size, err := resource.ParseQuantity(s.Args[etcd.ArgSize])
+	if err != nil || seen == nil {
+		return fmt.Errorf("%s: no volume, or no size: %w", s, err)
+	}
+	claim := seen.DeepCopy()
+	return d.edit(ctx, claim, func() {
+		claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
+		if claim.Annotations == nil {
+			claim.Annotations = map[string]string{}
+		}
+		claim.Annotations[annotationGrown] = d.now().UTC().Format(time.RFC3339)
+	})
 }

@@ -45,6 +45,9 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return fx.Do("grow "+s.Target, func() error {
 			n, err := strconv.ParseInt(s.Args[etcd.ArgSize], 10, 64)
 			m.sizes[s.Target] = n
+			if p, ok := m.pods[s.Target]; ok {
+				p.awaited = true
+			}
 			return err
 		})
 	}

@@ -28,6 +28,9 @@ type pod struct {
 
 	// mute serves no client: it got its data as a snapshot, and no entry since.
 	mute bool
+
+	// awaited says that the volume has grown since the pod was made.
+	awaited bool
 }
 
 func (p *pod) observed(ready bool) etcd.Pod {

@@ -169,7 +169,7 @@ func (m *Model) member(name string) etcd.Member {
 		seen.Health, seen.Since = h.is, h.since
 	}
 	if p, ok := m.pods[name]; ok {
-		seen.Pod = p.observed(m.ready(name))
+		seen.Pod, seen.Volume.AwaitsPod = p.observed(m.ready(name)), p.awaited
 		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && seen.Door == etcd.Shut, p.lastWords
 		if seen.Health != etcd.Unknown && hasDisk {
 			seen.Index, seen.Version = d.index, p.version

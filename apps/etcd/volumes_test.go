@@ -1,0 +1,116 @@
+package etcd_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// sized is a cluster with volumes of that size.
+func sized(c *etcdv1.EtcdCluster, size string) *etcdv1.EtcdCluster {
+	q := resource.MustParse(size)
+	c.Spec.Storage.Size = &q
+	return c
+}
+
+// enlarged is a cluster of three with 8Gi that is to have 16Gi.
+func enlarged() *etcdv1.EtcdCluster { return sized(wanted(3), "16Gi") }
+
+// crammed is a member that ends again and again because its volume is full.
+func crammed(m *etcd.Member) { trouble(lifecycle.CrashLooping, time.Hour)(m) }
+
+func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
+	unformed := scene{etcd.World{ClusterID: 1}}
+	for _, m := range serving(3).Members {
+		unformed = unformed.with(m.Name, func(o *etcd.Member) { *o = m; crammed(o); o.ID, o.Role, o.Joined = 0, "", false })
+	}
+	away := serving(3).with("e-1", crammed).with("e-2", crammed).silent()
+	grown := func(s scene) scene {
+		for _, m := range s.Members {
+			s = s.with(m.Name, func(m *etcd.Member) { m.Volume.Size = 16 << 30 })
+		}
+		return s
+	}
+	pending := func(m *etcd.Member) { m.Volume.Pending = true }
+	denied := func(m *etcd.Member) { m.Volume.Problem = "exceeded quota" }
+	grew := func(m *etcd.Member) { crammed(m); m.Volume.AwaitsPod = true }
+	pages := map[string]page{
+		"CrashLoop":   {"a full disk may be why it does not serve", enlarged(), serving(3).with("e-0", crammed), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"Down":        {"another member is away", enlarged(), serving(3).with("e-2", down(time.Second)), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"QuorumAway":  {"nobody needs to agree", told(enlarged(), serving(3)), away, "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"Forming":     {"the first members have too little room", enlarged(), unformed, "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"Pending":     {"Kubernetes grows bound claims only", enlarged(), serving(3).with("e-0", pending), "Proceed GrowVolume e-1 (VolumeTooSmall)"},
+		"Denied":      {"the others grow first", enlarged(), serving(3).with("e-0", denied), "Proceed GrowVolume e-1 (VolumeTooSmall)"},
+		"DeniedLast":  {"then it is reported", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }), "Blocked VolumeCannotGrow"},
+		"RepairFirst": {"a volume that cannot grow holds up no repair", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
+		"Unlisted":    {"the volume of a removed member goes", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed Dismiss e-3 (MemberRemoved)"},
+		"Grew":        {"a filesystem may grow at mount only", enlarged(), grown(serving(3)).with("e-1", grew), "Proceed Restart e-1 (VolumeGrown)"},
+		"GrewServing": {"a member that serves keeps its pod", enlarged(), grown(serving(3)).with("e-1", func(m *etcd.Member) { m.Volume.AwaitsPod = true }), "Settled AsDeclared"},
+	}
+	for name, p := range pages {
+		t.Run(name, func(t *testing.T) {
+			d := etcd.Planner{}.Next(p.want, p.seen.World, noon)
+			if got := strings.SplitN(d.String(), ":", 2)[0]; got != p.says {
+				t.Errorf("%s:\n got %s\nwant %s", p.reason, d, p.says)
+			}
+		})
+	}
+}
+
+func TestPreviewOfAFullDisk(t *testing.T) {
+	want := "GrowVolume e-0\nGrowVolume e-1\nGrowVolume e-2\nRestart e-0: 2 of 3 voters serve, none may fail\n(Serving e-0)\nSettled AsDeclared"
+	if got := steps(enlarged(), serving(3).with("e-0", crammed).World); got != want {
+		t.Errorf("the plan is\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestQuotaFollowsTheVolume(t *testing.T) {
+	quota := resource.MustParse("3Gi")
+	own := sized(wanted(3), "100Gi")
+	own.Spec.Options.Quota = &quota
+	byEnv := sized(wanted(3), "100Gi")
+	byEnv.Spec.Pod.Env = []corev1.EnvVar{{Name: "ETCD_QUOTA_BACKEND_BYTES", Value: "1"}}
+	large := serving(3).with("e-1", func(m *etcd.Member) { m.DBSize = 600 << 20 })
+	cases := map[string]struct {
+		want *etcdv1.EtcdCluster
+		seen scene
+		says string
+	}{
+		"Smallest":  {sized(wanted(3), "64Mi"), serving(3), "--quota-backend-bytes=16777216"},
+		"Example":   {sized(wanted(3), "1Gi"), serving(3), "--quota-backend-bytes=268435456"},
+		"Default":   {sized(wanted(3), "8Gi"), serving(3), "--quota-backend-bytes=4026531840"},
+		"Largest":   {sized(wanted(3), "100Gi"), serving(3), "--quota-backend-bytes=8589934592"},
+		"Declared":  {own, serving(3), "--quota-backend-bytes=3221225472"},
+		"ByEnv":     {byEnv, serving(3), ""},
+		"NoSize":    {wanted(3), serving(3), ""},
+		"Data":      {sized(wanted(3), "1Gi"), large, "--quota-backend-bytes=1258291200"},
+		"DataAtAll": {told(sized(wanted(3), "1Gi"), large), scene{}, "--quota-backend-bytes=1258291200"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := lifecycle.Step{Name: etcd.Restart, Target: "e-0", Args: map[string]string{etcd.ArgVersion: etcd.Newest}}
+			set, err := etcd.StatefulSet(c.want, c.seen.World, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			flag := ""
+			if args := set.Spec.Template.Spec.Containers[0].Args; slices.ContainsFunc(args, func(a string) bool { return strings.HasPrefix(a, "--quota") }) {
+				flag = args[slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "--quota") })]
+			}
+			if flag != c.says {
+				t.Errorf("the flag is %q, want %q", flag, c.says)
+			}
+		})
+	}
+	if small, large := etcd.Revision(sized(wanted(3), "1Gi")), etcd.Revision(sized(wanted(3), "8Gi")); small != large {
+		t.Error("a larger volume must not restart members")
+	}
+}
