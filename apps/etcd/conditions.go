@@ -171,6 +171,9 @@ func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
 	m := memory(want)
 	if want.Status.Memory == nil {
 		m = etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0}
+		if to, err := target(want); err == nil && !m.Formed {
+			m.FirstVersion = to.String()
+		}
 		for n := range int64(want.Spec.Size) {
 			m.InitialMembers = append(m.InitialMembers, memberName(want, n))
 		}

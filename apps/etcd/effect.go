@@ -12,6 +12,9 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	if s.Name == Formed || s.Name == QuorumBack {
 		return seen, allServe(seen)
 	}
+	if s.Name == SnapshotTaken {
+		return seen, covered(seen)
+	}
 	if s.Name == MoveLeader {
 		return leads(seen, ""), leads(seen, s.Target)
 	}
@@ -92,10 +95,19 @@ func started(m *Member, s lifecycle.Step) {
 	}
 	m.Set = dressed(s)
 	m.Pod.Version, m.Pod.Revision, m.Pod.Exposure, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Exposure, m.Set.Version
+	m.Pod.Snapshots = m.Set.Snapshots
 }
 
 func dressed(s lifecycle.Step) Set {
-	return Set{Exists: true, Version: s.Args[ArgVersion], Revision: s.Args[ArgRevision], Exposure: Exposure(s.Args[ArgExposed])}
+	return Set{Exists: true, Version: s.Args[ArgVersion], Revision: s.Args[ArgRevision], Exposure: Exposure(s.Args[ArgExposed]), Snapshots: Snapshots(s.Args[ArgSnapshots])}
+}
+
+// covered is the world in which members that write snapshots all the time have one.
+func covered(seen World) World {
+	for _, m := range seen.Members {
+		seen = seen.change(m.Name, func(m *Member) { m.OldLog = m.OldLog && m.Set.Snapshots != Frequent })
+	}
+	return seen
 }
 
 // promoted makes a voter. Before 3.5 the pod of a learner may not be ready; that it has
@@ -111,7 +123,7 @@ func dismissed(m *Member, s lifecycle.Step) {
 
 func restarting(m *Member, s lifecycle.Step) {
 	m.Set = dressed(s)
-	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision, Exposure: m.Set.Exposure}
+	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision, Exposure: m.Set.Exposure, Snapshots: m.Set.Snapshots}
 	m.Volume.Version, m.Volume.AwaitsPod = m.Set.Version, false
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
 }
@@ -121,7 +133,7 @@ func serves(m *Member, seen World) {
 	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
 	m.Pod.Exists, m.Restarting, m.Door = true, false, Shut
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
-	m.Pod.Exposure = m.Set.Exposure
+	m.Pod.Exposure, m.Pod.Snapshots = m.Set.Exposure, m.Set.Snapshots
 }
 
 // leads returns the world with that leader, or without one.

@@ -8,7 +8,7 @@ import (
 
 // Gates are the promises that every step keeps.
 func Gates() []lifecycle.Gate[World] {
-	return []lifecycle.Gate[World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart}
+	return []lifecycle.Gate[World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart, SnapshotCoversOldLog}
 }
 
 // KeepsQuorum promises that a majority of the voters serves.

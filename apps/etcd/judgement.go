@@ -53,7 +53,7 @@ func failedChange(want goal, seen World) lifecycle.Decision {
 			continue
 		}
 		if hopeless && want.mismatches(m) {
-			return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "SpecCorrected",
+			return lifecycle.Proceed(repair(restart(want, m, want.after(m), "SpecCorrected",
 				"%s could not run (%s); it is started with the present spec.", m.Name, m.Pod.Trouble)))
 		}
 	}
@@ -89,7 +89,7 @@ func endedPod(want goal, seen World) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "PodEnded",
+	return lifecycle.Proceed(repair(restart(want, m, want.after(m), "PodEnded",
 		"The pod of %s has ended and would not run again.", m.Name)))
 }
 

@@ -63,6 +63,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority
 		tooFewMembers(goal, seen),
 		outdatedMember(goal, seen, goal.outdates), // followers first, the leader moved away and last
+		uncovered(goal, seen),                     // 3.7 comes when it can read what is on disk
 		stuckVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
@@ -295,6 +296,6 @@ func outdatedMember(want goal, seen World, is func(Member) bool) lifecycle.Decis
 	if Volatile(want.EtcdCluster) {
 		return lifecycle.Proceed(forGood(want, seen, m, to, remove(m, reason, "%s has an old spec or version and has been replaced.", m.Name)))
 	}
-	s := restart(m, to, want.revision, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to)
+	s := restart(want, m, to, reason, "%s is restarted with etcd %s and the present spec.", m.Name, to)
 	return lifecycle.Proceed(forGood(want, seen, m, to, s))
 }

@@ -14,7 +14,7 @@ import (
 // states are the states that a member may be in, by a letter.
 var states = map[rune]func(*etcd.Member){
 	's': func(*etcd.Member) {},
-	'o': func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" }, // an older release
+	'o': older,
 	'd': down(time.Second),
 	'D': down(time.Hour),
 	'x': lost,
@@ -110,7 +110,7 @@ func TestEverySmallWorld(t *testing.T) {
 					worlds++
 					want := wanted(3)
 					want.Spec.Size, want.Spec.Version = size, version
-					want.Status.Memory.Formed = true
+					want.Status.Memory.Formed, want.Status.Memory.FirstVersion = true, "3.5.35"
 					seen := world(code)
 					if etcd.KeepsQuorum.Harm(seen.World) > 0 {
 						follow(t, code+" forgotten", want.DeepCopy(), seen.silent().World)

@@ -15,6 +15,8 @@ import (
 const (
 	AnnotationRevision = "etcd.database.coreos.com/revision"
 	AnnotationVersion  = "etcd.database.coreos.com/version"
+	// AnnotationSnapshots is how often the member writes snapshots: see [Snapshots].
+	AnnotationSnapshots = "etcd.database.coreos.com/snapshots"
 )
 
 // graceful is how long etcd has to hand over the leadership and close its files.
@@ -42,14 +44,18 @@ func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv
 				ObjectMeta: metav1.ObjectMeta{
 					Labels: merged(podLabels(want, s.Target), exposed), Annotations: merged(want.Spec.Pod.Annotations, notes),
 				},
-				Spec: podSpec(want, seen, s.Target, v),
+				Spec: podSpec(want, seen, s, v),
 			},
 		},
 	}, nil
 }
 
 func annotations(s lifecycle.Step, v version) map[string]string {
-	return map[string]string{AnnotationRevision: s.Args[ArgRevision], AnnotationVersion: v.String()}
+	notes := map[string]string{AnnotationRevision: s.Args[ArgRevision], AnnotationVersion: v.String()}
+	if often := s.Args[ArgSnapshots]; often != "" {
+		notes[AnnotationSnapshots] = often
+	}
+	return notes
 }
 
 // podLabels include those of the legacy operator: affinity rules that users wrote
@@ -59,10 +65,12 @@ func podLabels(want *etcdv1.EtcdCluster, member string) map[string]string {
 	return merged(merged(legacy, want.Spec.Pod.Labels), memberLabels(want, member))
 }
 
-func podSpec(want *etcdv1.EtcdCluster, seen World, member string, v version) corev1.PodSpec {
-	pod := want.Spec.Pod
+func podSpec(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step, v version) corev1.PodSpec {
+	pod, member := want.Spec.Pod, s.Target
+	main := container(want, seen, member, v)
+	main.Args = append(main.Args, snapshotFlags(want, Snapshots(s.Args[ArgSnapshots]))...)
 	return corev1.PodSpec{
-		Containers:                    []corev1.Container{container(want, seen, member, v)},
+		Containers:                    []corev1.Container{main},
 		Volumes:                       volumes(want, member),
 		HostAliases:                   []corev1.HostAlias{itself(want, member)},
 		AutomountServiceAccountToken:  new(false),

@@ -56,6 +56,8 @@ const (
 	QuorumBack = "QuorumBack"
 	// DoorTold: the member's door stands as it should. Args: door.
 	DoorTold = "DoorTold"
+	// SnapshotTaken: the members' snapshots cover what a release before 3.6 wrote.
+	SnapshotTaken = "SnapshotTaken"
 )
 
 // Keys of Args. KeepVolume is the value of ArgVolume that spares the volume, OverBudget
@@ -74,6 +76,8 @@ const (
 	ArgBudget   = "budget"
 	KeepVolume  = "keep"
 	OverBudget  = "over"
+	// ArgSnapshots is absent where the member writes snapshots as usual.
+	ArgSnapshots = "snapshots"
 )
 
 func hex(id uint64) string { return strconv.FormatUint(id, 16) }
@@ -108,12 +112,15 @@ func start(want goal, m Member, v version, reason, format string, args ...any) l
 	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
 		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
 	}
-	return dress(s, m, v, want.revision)
+	return dress(s, m, v, want)
 }
 
 // dress says what the member's pods are made from.
-func dress(s lifecycle.Step, m Member, v version, revision string) lifecycle.Step {
-	return with(with(with(s, ArgVersion, v.String()), ArgRevision, revision), ArgExposed, string(exposure(m)))
+func dress(s lifecycle.Step, m Member, v version, want goal) lifecycle.Step {
+	if often := want.snapshots(v); often != Usual {
+		s = with(s, ArgSnapshots, string(often))
+	}
+	return with(with(with(s, ArgVersion, v.String()), ArgRevision, want.revision), ArgExposed, string(exposure(m)))
 }
 
 // exposure is as it was. Who has had a vote and lost its StatefulSet served before; all
@@ -158,8 +165,8 @@ func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {
 	return class(step(Dismiss, m, reason, format, args...), lifecycle.Destructive)
 }
 
-func restart(m Member, v version, revision, reason, format string, args ...any) lifecycle.Step {
-	return dress(class(step(Restart, m, reason, format, args...), lifecycle.Disruptive), m, v, revision)
+func restart(want goal, m Member, v version, reason, format string, args ...any) lifecycle.Step {
+	return dress(class(step(Restart, m, reason, format, args...), lifecycle.Disruptive), m, v, want)
 }
 
 func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.Step {

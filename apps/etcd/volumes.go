@@ -53,7 +53,7 @@ func roomForPod(want goal, seen World) lifecycle.Decision {
 	if !ok || Volatile(want.EtcdCluster) {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(repair(restart(m, want.after(m), want.revision, "VolumeGrown",
+	return lifecycle.Proceed(repair(restart(want, m, want.after(m), "VolumeGrown",
 		"%s could not run, and its volume has grown since: it starts again.", m.Name)))
 }
 

@@ -70,7 +70,11 @@ func heading(want *etcdv1.EtcdCluster, seen World) version {
 	case from == version{}:
 		return version{}
 	}
-	return hop(from, to)
+	next := hop(from, to)
+	if next.minor >= newFormatOnly && halted(want, seen) {
+		return from
+	}
+	return next
 }
 
 // joining is the version that a new member gets: the oldest that runs, which every
@@ -119,11 +123,13 @@ type goal struct {
 	// room is how many members there may be: one more than wanted while members
 	// without volumes are replaced by ones with another spec.
 	room int
+	// beyond says that the members are to have 3.7 or newer in the end.
+	beyond bool
 }
 
 func aim(want *etcdv1.EtcdCluster, seen World) goal {
 	g := goal{EtcdCluster: want, revision: dressing(want, seen), next: heading(want, seen), room: int(want.Spec.Size)}
-	g.joins = joining(want, seen, g.next)
+	g.joins, g.beyond = joining(want, seen, g.next), beyond(want, seen)
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // nobody knows better than the user
 	}
@@ -157,7 +163,7 @@ func (g goal) version(m Member) version {
 // right.
 func (g goal) after(m Member) version {
 	if g.next != (version{}) {
-		return g.next
+		return g.readable(m, g.next)
 	}
 	return g.version(m)
 }
@@ -165,10 +171,13 @@ func (g goal) after(m Member) version {
 // mismatches looks at the template and at the pod; a pod that is being deleted will
 // be made anew from the template.
 func (g goal) mismatches(m Member) bool {
-	next := g.after(m).String()
-	differs := func(revision, v string) bool { return redressed(revision, g.revision) || v != next }
-	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version) ||
-		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version))
+	next := g.after(m)
+	differs := func(revision, v string, s Snapshots) bool {
+		rarer := m.OldLog && s == Usual && g.snapshots(next) == Frequent
+		return redressed(revision, g.revision) || v != next.String() || rarer
+	}
+	return m.Set.Exists && (differs(m.Set.Revision, m.Set.Version, m.Set.Snapshots) ||
+		m.Pod.Exists && !m.Pod.Leaving && differs(m.Pod.Revision, m.Pod.Version, m.Pod.Snapshots))
 }
 
 // difference is the reason why an outdated member is restarted.
@@ -179,6 +188,8 @@ func (g goal) difference(m Member) string {
 		return "VersionChanged"
 	case redressed(spec, m.Set.Revision) || redressed(spec, m.Pod.Revision):
 		return "SpecChanged"
+	case m.OldLog && m.Pod.Snapshots == Usual && g.snapshots(g.after(m)) == Frequent:
+		return "SnapshotNeeded"
 	}
 	return authoritiesChanged
 }

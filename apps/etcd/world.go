@@ -60,6 +60,8 @@ type Member struct {
 	Version string
 	// DBSize is the size of its database in bytes.
 	DBSize int64
+	// OldLog says that etcd 3.7 may not be able to read its log: see [OldLog].
+	OldLog bool
 	// Alarms are those that it raised, e.g. NOSPACE.
 	Alarms []string
 
@@ -116,6 +118,7 @@ type Set struct {
 	// Revision, Version and Exposure are those of its template.
 	Revision, Version string
 	Exposure          Exposure
+	Snapshots         Snapshots
 }
 
 // Volume is a member's claim; with Ephemeral and Memory storage it is the pod's own
@@ -148,6 +151,7 @@ type Pod struct {
 	Leaving, Ended bool
 	// Revision and Version are those of the template it was made from.
 	Revision, Version string
+	Snapshots         Snapshots
 	// Exposure is what its label says now.
 	Exposure Exposure
 	// Node it runs on.

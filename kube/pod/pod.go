@@ -27,6 +27,8 @@ type State struct {
 	Since time.Time
 	// LastWords is the message with which its container ended, until it runs again.
 	LastWords string
+	// Epitaph is the message with which its container last ended, also while it runs again.
+	Epitaph string
 }
 
 // Of returns the state of the pod by its main container.
@@ -59,6 +61,9 @@ func (s *State) contain(c corev1.ContainerStatus) {
 	last := c.LastTerminationState.Terminated
 	if c.State.Terminated != nil {
 		last = c.State.Terminated
+	}
+	if last != nil {
+		s.Epitaph = last.Message
 	}
 	if last != nil && c.State.Running == nil {
 		s.LastWords = last.Message

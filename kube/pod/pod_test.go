@@ -46,7 +46,7 @@ func TestOf(t *testing.T) {
 	missing := pod.State{Trouble: lifecycle.ImageUnpullable, Detail: `image "a:1" cannot be pulled, the registry does not have it`}
 	denied := pod.State{Trouble: lifecycle.ImageUnpullable, Detail: `image "a:1" cannot be pulled, the registry refuses access`}
 	crashing := pod.State{
-		Trouble: lifecycle.CrashLooping, Detail: "app ends again and again (Error, exit code 71)", LastWords: "no more",
+		Trouble: lifecycle.CrashLooping, Detail: "app ends again and again (Error, exit code 71)", LastWords: "no more", Epitaph: "no more",
 	}
 	cases := map[string]struct {
 		reason string
@@ -61,7 +61,7 @@ func TestOf(t *testing.T) {
 		"Denied":    {"a missing credential is another matter", waiting("ErrImagePull", "401 Unauthorized"), denied},
 		"Config":    {"a container that cannot be made", waiting("CreateContainerError", "no such file.\nat x"), pod.State{Trouble: lifecycle.BadContainer, Detail: "CreateContainerError: no such file"}},
 		"Creating":  {"to be created is no trouble", waiting("ContainerCreating", ""), pod.State{}},
-		"OneCrash":  {"once is no habit", crashed(1), pod.State{LastWords: "no more"}},
+		"OneCrash":  {"once is no habit", crashed(1), pod.State{LastWords: "no more", Epitaph: "no more"}},
 		"Crashing":  {"twice is", crashed(2), crashing},
 		"Evicted":   {"an evicted pod has failed", ended(corev1.PodFailed), pod.State{Ended: true}},
 		"Succeeded": {"one that ended well does not run either", ended(corev1.PodSucceeded), pod.State{Ended: true}},

@@ -2,7 +2,11 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -177,4 +181,58 @@ func TestEtcdDeletionIsQuick(t *testing.T) {
 		}
 		return fmt.Errorf("%w: %w", errNotYet, err)
 	})
+}
+
+// TestEtcdGrowsAFullDisk: a member that ends again and again on a full volume gets a larger
+// one, though it does not serve, and serves again.
+func TestEtcdGrowsAFullDisk(t *testing.T) {
+	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
+	w := c.write(t)
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	w.Stop()
+	process := c.process(t, "etcd-0")
+	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", process))
+	_ = syscall.Kill(process, syscall.SIGKILL)
+	eventually(t, "it cannot start", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			return obj.Status.Members[0].Trouble == string(lifecycle.CrashLooping)
+		})
+	})
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
+	c.settled(t)
+	kept(t, w)
+}
+
+// fills takes the log's next file away, which etcd reserves, and all space that is left.
+func fills(t *testing.T, dir string) {
+	t.Helper()
+	reserved, err := filepath.Glob(filepath.Join(dir, "data/member/wal/*.tmp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range reserved {
+		if err := os.Remove(name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f, err := os.Create(filepath.Join(dir, "filler"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var disk syscall.Statfs_t
+	if err := syscall.Fstatfs(int(f.Fd()), &disk); err != nil {
+		t.Fatal(err)
+	}
+	if free := int64(disk.Bfree) * disk.Bsize; free > 1<<30 {
+		t.Skipf("the volume has %d bytes left: this cluster's volumes have no size", free)
+	}
+	chunk := make([]byte, 1<<20)
+	for err == nil {
+		_, err = f.Write(chunk)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
 }

@@ -120,6 +120,11 @@ type Memories struct {
 	// Number of the next new member. Names are never used again.
 	NextMember int64 `json:"nextMember"`
 
+	// Version with which the cluster began. It is empty for a cluster that an older
+	// operator created.
+	// +optional
+	FirstVersion string `json:"firstVersion,omitempty"`
+
 	// True once the cluster has come into being: from then on no member may begin
 	// a new one.
 	// +optional

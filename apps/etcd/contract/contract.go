@@ -61,6 +61,7 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"ReplacesWhoIsRemovedByHand": removedByHand, "RemovesWhoIsAddedByHand": addedByHand,
 		"ComesBackWithItsQuorum": quorumBack, "TouchesNothingWhenTheDataIsLost": dataLost,
 		"RefusesWhatEtcdRefuses": refusals, "GrowsThoughNobodyWrites": growsQuietly,
+		"UpgradesWhatAnOlderReleaseWrote": upgradesOldLogs,
 	}
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })

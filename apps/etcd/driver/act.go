@@ -113,7 +113,8 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 		return nil
 	}
 	p, _ := podOf(running)
-	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion]
+	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion] &&
+		running.Annotations[etcd.AnnotationSnapshots] == s.Args[etcd.ArgSnapshots]
 	if same && !p.Ended && p.Trouble == lifecycle.NoTrouble {
 		return nil
 	}

@@ -65,5 +65,6 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Members: d.members(want, p, r, said),
 	}}
+	readLogs(want, p, said, v.world.Members)
 	return v, d.storage(ctx, want, p, v.world.Members)
 }

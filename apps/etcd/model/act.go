@@ -89,7 +89,7 @@ func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
 		m.sets[s.Target] = &etcd.Set{
 			Exists: true, Version: set.Annotations[etcd.AnnotationVersion], Revision: set.Annotations[etcd.AnnotationRevision],
-			Exposure: etcd.Exposure(set.Labels[etcd.LabelExposed]),
+			Exposure: etcd.Exposure(set.Labels[etcd.LabelExposed]), Snapshots: etcd.Snapshots(s.Args[etcd.ArgSnapshots]),
 		}
 		return nil
 	})

@@ -31,12 +31,15 @@ type pod struct {
 
 	// awaited says that the volume has grown since the pod was made.
 	awaited bool
+
+	snapshots etcd.Snapshots
 }
 
 func (p *pod) observed(ready bool) etcd.Pod {
 	seen := etcd.Pod{
 		Exists: true, Ready: ready, Leaving: p.leaving, Ended: p.ended,
 		Revision: p.revision, Version: p.version, Exposure: p.exposure, Node: "node", Since: p.since,
+		Snapshots: p.snapshots,
 	}
 	switch {
 	case p.nodeless > 0:
@@ -60,13 +63,14 @@ func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 	}
 	m.elect(chance)
 	m.replicate(chance)
+	m.snapshot()
 	m.feel()
 }
 
 // spawn is the StatefulSet controller making a pod from the present template.
 func (m *Model) spawn(name string) {
 	s := m.sets[name]
-	m.pods[name] = &pod{version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock}
+	m.pods[name] = &pod{version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock, snapshots: s.Snapshots}
 	if m.volatile {
 		m.disks[name] = &disk{}
 	}

@@ -27,6 +27,8 @@ type disk struct {
 	identity uint64 // of the member that wrote it; 0 if empty
 	index    uint64
 	minor    int // newest minor release that wrote it
+	// old says that entries of the old API come after the last snapshot.
+	old bool
 }
 
 // entry is a line of etcd's member list.
@@ -170,12 +172,13 @@ func (m *Model) member(name string) etcd.Member {
 	}
 	if p, ok := m.pods[name]; ok {
 		seen.Pod, seen.Volume.AwaitsPod = p.observed(m.ready(name)), p.awaited
-		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && seen.Door == etcd.Shut, p.lastWords
+		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && p.lastWords != unreadable && seen.Door == etcd.Shut, p.lastWords
 		if seen.Health != etcd.Unknown && hasDisk {
 			seen.Index, seen.Version = d.index, p.version
 			seen.Leads = m.leader == name && m.hasQuorum()
 		}
 	}
+	seen.OldLog = m.oldLog(seen)
 	return seen
 }
 

@@ -152,6 +152,9 @@ func (m *Model) boot(name string, minor int) (up bool, lastWords string) {
 		return false, ""
 	}
 	if d.identity != 0 {
+		if d.old && minor > readsOldEntries {
+			return false, unreadable
+		}
 		e, ok := m.entry(name)
 		if d.minor > minor {
 			m.violated("%s: data of minor release %d is opened by %d", name, d.minor, minor)
@@ -208,4 +211,7 @@ func (m *Model) begin(e *entry, d *disk, minor int) {
 		m.violated("%s comes back under its old identity with an empty log", e.name)
 	}
 	d.identity, d.minor = e.id, minor
+	if d.old = m.oldFor(minor); d.old && minor > readsOldEntries {
+		m.violated("%s joins with release %d, and the leader's log has entries of an older one", e.name, minor)
+	}
 }

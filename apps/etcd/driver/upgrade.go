@@ -1,0 +1,30 @@
+package driver
+
+import (
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/kube/pod"
+)
+
+// readLogs adds how often members write snapshots, and whether etcd 3.7 may not be able to
+// read their logs.
+func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members []etcd.Member) {
+	for i := range members {
+		m := &members[i]
+		if m.Stranger {
+			continue
+		}
+		if set := p.sets[m.Name]; set != nil {
+			m.Set.Snapshots = etcd.Snapshots(set.Annotations[etcd.AnnotationSnapshots])
+		}
+		lastWords := ""
+		if found := p.pods[m.Name]; found != nil {
+			m.Pod.Snapshots = etcd.Snapshots(found.Annotations[etcd.AnnotationSnapshots])
+			lastWords = pod.Of(found, etcd.Name).Epitaph
+		}
+		m.OldLog = etcd.OldLog(want, *m, said[m.Name].status.GetStorageVersion(), lastWords)
+		if words := etcd.Epitaph(lastWords); words != "" && !m.Pod.Ready && m.Pod.Detail != "" {
+			m.Pod.Detail += ": " + words
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package etcd
+
+import (
+	"fmt"
+	"strings"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// etcd before 3.6 writes entries of the old API into its log, such as a member's first
+// publication. 3.6 reads them, 3.7 ends with a panic (server/etcdserver, applyEntryNormal of
+// 3.6 and apply.Apply of 3.7). A member starts from its last snapshot and applies the log
+// after it. So a member may get 3.7 when its snapshot covers what an older release wrote.
+//
+// In 3.6 the storage version says that the member has applied the change of the cluster's
+// version to 3.6. No older release wrote anything after that. A member that takes a snapshot
+// at every second entry has covered all before it.
+const (
+	readsOldEntries = 6
+	newFormatOnly   = 7
+)
+
+// Snapshots is how often a member writes a snapshot of its log.
+type Snapshots string
+
+// A member has its usual count, or takes a snapshot at every second entry.
+const (
+	Usual    Snapshots = ""
+	Frequent Snapshots = "Frequent"
+)
+
+// OldLog says that 3.7 may not be able to read the member's log. A member that a Restart gave
+// 3.7 had a snapshot, unless its last words say otherwise.
+func OldLog(want *etcdv1.EtcdCluster, m Member, storageVersion, lastWords string) bool {
+	if first, err := parse(memory(want).FirstVersion); err == nil && first.minor >= readsOldEntries {
+		return false
+	}
+	if v, err := parse(m.Set.Version); err == nil && v.minor >= newFormatOnly {
+		return cannotRead(lastWords)
+	}
+	storage, err := parse(storageVersion)
+	return err != nil || storage.minor < readsOldEntries || m.Pod.Snapshots != Frequent
+}
+
+// cannotRead says that 3.7 ended at an entry of the old API.
+func cannotRead(lastWords string) bool {
+	return strings.Contains(lastWords, "unmarshal should never fail") || strings.Contains(lastWords, "pbutil.MustUnmarshalMessage(")
+}
+
+// SnapshotCoversOldLog promises that no member gets 3.7 that would end at an entry of an
+// older release.
+var SnapshotCoversOldLog = lifecycle.Gate[World]{
+	Name: "SnapshotCoversOldLog",
+	Harm: func(w World) int { return w.count(func(m Member) bool { return m.OldLog && runs37(m) }) },
+	Says: func(_, _ World, s lifecycle.Step) string {
+		return fmt.Sprintf("etcd 3.7 cannot read entries that a release before 3.6 wrote into the log of %s. "+
+			"It passes when a snapshot of %s covers them.", s.Target, s.Target)
+	},
+}
+
+func runs37(m Member) bool {
+	v, err := parse(planned(m))
+	return err == nil && ours(m) && v.minor >= newFormatOnly
+}
+
+// beyond says that the members are to have 3.7 or newer.
+func beyond(want *etcdv1.EtcdCluster, seen World) bool {
+	to, err := target(want)
+	return err == nil && to.minor >= newFormatOnly && refusal(present(want, seen), to) == ""
+}
+
+// readable is the version that the member may get next: 3.6 as long as 3.7 cannot read its log.
+func (g goal) readable(m Member, next version) version {
+	if !m.OldLog || next.minor < newFormatOnly {
+		return next
+	}
+	if own := g.version(m); own.minor == readsOldEntries {
+		return own
+	}
+	return version{next.major, readsOldEntries, newest[readsOldEntries]}
+}
+
+// snapshots is how often a member of the version writes one: all the time, where 3.7 comes next.
+func (g goal) snapshots(v version) Snapshots {
+	first, err := parse(memory(g.EtcdCluster).FirstVersion)
+	if g.beyond && v.minor == readsOldEntries && (err != nil || first.minor < readsOldEntries) {
+		return Frequent
+	}
+	return Usual
+}
+
+// uncovered waits until the members' snapshots cover what an older release wrote.
+func uncovered(want goal, seen World) lifecycle.Decision {
+	old := func(m Member) bool { return ourListed(m) && m.OldLog && m.Set.Snapshots == Frequent }
+	m, ok := seen.find(old)
+	if !ok || !want.beyond {
+		return lifecycle.Decision{}
+	}
+	return await(SnapshotTaken, Member{Name: want.Name}, m.Pod.Since, "TakingSnapshot",
+		"etcd 3.7 cannot read what a release before 3.6 wrote; %s takes a snapshot that covers it.", m.Name)
+}
+
+// halted says that members without volumes are not replaced with 3.7 yet: a leader of 3.6
+// would send its log to them. Once one of them runs, no leader does.
+func halted(want *etcdv1.EtcdCluster, seen World) bool {
+	_, begun := seen.find(func(m Member) bool { return ourListed(m) && runs37(m) && !m.OldLog })
+	_, old := seen.find(func(m Member) bool { return ourListed(m) && m.OldLog })
+	return Volatile(want) && old && !begun
+}
+
+// snapshotFlags come last: they also override flags of the user.
+func snapshotFlags(want *etcdv1.EtcdCluster, s Snapshots) []string {
+	switch {
+	case s != Frequent:
+		return nil
+	case Volatile(want): // a new member gets the snapshot, and not the log
+		return []string{"--snapshot-count=1", "--snapshot-catchup-entries=1"}
+	}
+	return []string{"--snapshot-count=1"}
+}
