@@ -135,7 +135,7 @@ func dataLost(t *testing.T, s System) {
 // upgradesOldLogs: a fresh cluster of 3.5, of which no member has a snapshot, goes to 3.7 in one
 // declaration. etcd 3.7 cannot read what 3.5 wrote into the log.
 func upgradesOldLogs(t *testing.T, s System) {
-	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.5.35" })
+	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Version = 3, "3.5.35" })
 	before := forms(t, s, 3)
 	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.7.3" })
 	after := rests(t, s)
