@@ -132,7 +132,9 @@ func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
 		return lifecycle.Proceed(repair(remove(m, "LearnerDead", "%s cannot join and is replaced: %s.", m.Name, cause)))
 	}
 	if caughtUp(seen, m) || inSync(seen, m) {
-		return lifecycle.Proceed(with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), ArgID, hex(m.ID)))
+		s := with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), ArgID, hex(m.ID))
+		s.Intent = lifecycle.Repair // it finishes what was begun, also in a freeze: repairs come after it
+		return lifecycle.Proceed(s)
 	}
 	if d := hindered(want, seen, m, now); d.Speaks() {
 		return d

@@ -30,7 +30,7 @@ func strays(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if len(all) == 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(because(step(LetGo, want, len(all)), lifecycle.Policy, "LabelsChanged",
+	return lifecycle.Proceed(because(step(LetGo, want, len(all)), lifecycle.Drift, "LabelsChanged",
 		"Letting go of %s: without the labels of this set they are not its pods.", listed(all)))
 }
 
@@ -41,7 +41,7 @@ func orphans(want *appv1.PodSet, seen World) lifecycle.Decision {
 	}
 	s := step(Adopt, want, len(all))
 	s.Args[argTemplate] = Fingerprint(want)
-	return lifecycle.Proceed(because(s, lifecycle.Policy, "LabelsMatch",
+	return lifecycle.Proceed(because(s, lifecycle.Drift, "LabelsMatch",
 		"Adopting %s: the labels are those of this set, and nobody controls them.", listed(all)))
 }
 

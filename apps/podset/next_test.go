@@ -129,3 +129,12 @@ func TestKeepsAvailable(t *testing.T) {
 		t.Error("a step that takes too many away passes")
 	}
 }
+
+// A label that was changed by hand is drift: no policy asks for what follows from it.
+func TestARelabelledPodIsDrift(t *testing.T) {
+	for _, pods := range []string{"rt", "rn"} {
+		if d := (podset.Planner{}).Next(set(2), world(pods), now); d.Step.Cause != lifecycle.Drift {
+			t.Errorf("%s: the cause of %s is %s", pods, d.Step, d.Step.Cause)
+		}
+	}
+}

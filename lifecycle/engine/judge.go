@@ -85,8 +85,9 @@ func (e *engine[T, W]) question(ctx context.Context, obj T, seen W, step lifecyc
 		Permit: func() policy.Permit {
 			return policy.PermitOf(e.approvals(ctx, client.ObjectKeyFromObject(obj)), e.ahead(obj, seen), step, e.now())
 		},
-		Doomed: func() bool { return leaving(obj) && e.doomed(ctx, obj.GetNamespace()) },
-		Peers:  func() ([]policy.Peer, error) { return e.operator.rules.peers(ctx) },
+		FromSpec: func() bool { return e.originOf(ctx, obj, seen, step) == fromChange },
+		Doomed:   func() bool { return leaving(obj) && e.doomed(ctx, obj.GetNamespace()) },
+		Peers:    func() ([]policy.Peer, error) { return e.operator.rules.peers(ctx) },
 	}
 }
 

@@ -50,6 +50,7 @@ type engine[T lifecycle.Custom, W any] struct {
 
 	revisions *revision.Keeper
 	refuges   refuges
+	settled   memo[settledSpec]
 	queue     atomic.Pointer[queue]
 }
 
@@ -252,7 +253,7 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
 	next := e.app.Planner.Next(r.obj, r.seen, e.now())
-	r.decision = e.causes.trace(r.key, next, func() bool { return e.fulfilled(ctx, r.obj) })
+	r.decision = e.causes.trace(r.key, next, func(s lifecycle.Step) bool { return e.originOf(ctx, r.obj, r.seen, s) == fromWorld })
 	e.undo(ctx, r)
 }
 
@@ -322,4 +323,5 @@ func (e *engine[T, W]) forget(key types.NamespacedName) {
 	e.authors.forget(key)
 	e.revisions.Forget(key)
 	e.refuges.forget(key)
+	e.settled.forget(key)
 }

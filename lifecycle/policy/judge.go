@@ -29,6 +29,9 @@ type Question struct {
 	// Bypass is the reason for which somebody lets the object's steps pass; empty if
 	// nobody does.
 	Bypass string
+	// FromSpec reports whether the step carries out a change of the spec since all was as
+	// declared last. It is called for routine steps in a freeze; nil means that it does not.
+	FromSpec func() bool
 	// Permit says what the object's approvals say of the step. It is called if the
 	// step needs one.
 	Permit func() Permit
@@ -58,20 +61,39 @@ type Verdict struct {
 }
 
 // Judge asks the policies, all of which select the object. Every one that holds the
-// step is in the answer. Steps that nobody notices pass, and so do repairs, unless a
-// policy says that it holds them too.
+// step is in the answer. Repairs pass, unless a policy says that it holds them too.
+// Routine steps pass all but a freeze, which holds those that a change of the spec asks for.
 func (s Set) Judge(q Question) Verdict {
 	var v Verdict
-	if !q.Step.Class.Disturbs() {
-		return v
-	}
-	for _, p := range s {
-		v.Refusals = append(v.Refusals, p.judge(q, &v)...)
+	if q.Step.Class.Disturbs() {
+		for _, p := range s {
+			v.Refusals = append(v.Refusals, p.judge(q, &v)...)
+		}
+	} else {
+		v.Refusals = s.judgeRoutine(q)
 	}
 	if q.Bypass != "" && len(v.Refusals) > 0 {
 		v.Refusals, v.Bypassed = nil, v.Refusals
 	}
 	return v
+}
+
+// judgeRoutine asks about a step that no client notices.
+func (s Set) judgeRoutine(q Question) []lifecycle.Refusal {
+	var all []lifecycle.Refusal
+	for _, p := range s {
+		all = append(all, p.frozen(q.Now)...)
+	}
+	if len(all) == 0 || !q.changesSpec() {
+		return nil
+	}
+	return all
+}
+
+// changesSpec reports whether the step is a wish that a change of the spec has brought.
+func (q Question) changesSpec() bool {
+	wish := q.Step.Intent != lifecycle.Repair && q.Step.Cause == lifecycle.SpecChange
+	return wish && q.FromSpec != nil && q.FromSpec()
 }
 
 func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {

@@ -21,7 +21,9 @@ var (
 	saturday = time.Date(2026, 11, 28, 2, 30, 0, 0, time.UTC)
 	restart  = lifecycle.Step{Name: "Restart", Target: "a-1", Class: lifecycle.Disruptive}
 	mend     = lifecycle.Step{Name: "Replace", Target: "a-1", Class: lifecycle.Destructive, Intent: lifecycle.Repair}
-	add      = lifecycle.Step{Name: "Add", Target: "a-4", Class: lifecycle.Routine}
+	add      = lifecycle.Step{Name: "Add", Target: "a-4", Class: lifecycle.Routine, Cause: lifecycle.SpecChange}
+	finish   = lifecycle.Step{Name: "Promote", Target: "a-4", Class: lifecycle.Routine, Intent: lifecycle.Repair, Cause: lifecycle.SpecChange}
+	adopt    = lifecycle.Step{Name: "Adopt", Target: "a-4", Class: lifecycle.Routine, Cause: lifecycle.Drift}
 	orders   = policy.Object{Group: "g", Kind: "Ring", Namespace: "team", Name: "orders", Labels: map[string]string{"env": "prod"}}
 )
 
@@ -51,8 +53,9 @@ func approving(classes ...v1alpha1.StepClass) func(*v1alpha1.OperationPolicySpec
 func question(step lifecycle.Step) policy.Question {
 	return policy.Question{
 		Object: orders, Step: step, Now: tuesday,
-		Permit: func() policy.Permit { return policy.Permit{} },
-		Peers:  func() ([]policy.Peer, error) { return nil, nil },
+		FromSpec: func() bool { return true },
+		Permit:   func() policy.Permit { return policy.Permit{} },
+		Peers:    func() ([]policy.Peer, error) { return nil, nil },
 	}
 }
 
@@ -77,7 +80,9 @@ func TestJudge(t *testing.T) {
 		"FrozenUntil":   {"for some time", frozen(&monday), restart, tuesday, "frozen (sale) until Mon 2026-11-30 12:00 UTC", monday.Time},
 		"Thawed":        {"which ends by itself", frozen(&past), restart, tuesday, "", time.Time{}},
 		"FrozenRepair":  {"repairs pass", frozen(nil), mend, tuesday, "", time.Time{}},
-		"FrozenRoutine": {"what nobody notices passes", frozen(nil), add, tuesday, "", time.Time{}},
+		"FrozenRoutine": {"so does a routine step of a change", frozen(nil), add, tuesday, "frozen (sale) until its spec.freeze is removed", time.Time{}},
+		"FrozenFinish":  {"what was begun is finished", frozen(nil), finish, tuesday, "", time.Time{}},
+		"FrozenDrift":   {"a routine repair passes", frozen(nil), adopt, tuesday, "", time.Time{}},
 		"Unapproved":    {"it says what to do", approving("Disruptive"), restart, tuesday, "a step that is Disruptive needs an approval, and nobody has approved; approve with `kubectl governor approve ring orders -n team`", time.Time{}},
 		"OtherClass":    {"other classes need none", approving("Irreversible", "Destructive"), restart, tuesday, "", time.Time{}},
 		"ApproveRepair": {"repairs need none", approving("Destructive"), mend, tuesday, "", time.Time{}},
@@ -95,6 +100,16 @@ func TestJudge(t *testing.T) {
 				t.Errorf("%s: got %+v, want %q", c.reason, v.Refusals, c.want)
 			}
 		})
+	}
+}
+
+// A freeze lets new objects come, and what repairs the world as the spec that worked last
+// needs it.
+func TestAFreezeHoldsOnlyChangesOfTheSpec(t *testing.T) {
+	q := question(add)
+	q.FromSpec = func() bool { return false }
+	if v := policy.NewSet([]v1alpha1.OperationPolicy{made("p", frozen(nil))}).Judge(q); len(v.Refusals) > 0 {
+		t.Errorf("it is held: %+v", v.Refusals)
 	}
 }
 

@@ -208,3 +208,34 @@ func TestAWaveHaltsWhenTheOneBeforeIsNotWell(t *testing.T) {
 	poke(t, namespace, "prod")
 	ringSettles(t, namespace, "prod", 2)
 }
+
+// A freeze holds a membership change that the spec asks for. It holds no repair, also one
+// that goes on after the change, and no new object; the history tells them apart.
+func TestAFreezeHoldsMembershipChanges(t *testing.T) {
+	namespace, _, _ := clocked(t, "r")
+	p := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
+	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 4 })
+	ringHeld(t, namespace, "r", "Add m000003", p.Name, "frozen (the sale)")
+	setHealth(t, namespace, "r-m000001", ring.Lost)
+	eventually(t, "the lost member is replaced", func() error {
+		r, err := get(t, &ring.Ring{}, namespace, "r")
+		if err != nil || !slices.Equal(r.Status.Members, []string{"m000000", "m000002", "m000003"}) {
+			return fmt.Errorf("members are %v: %w", r.Status.Members, err)
+		}
+		return nil
+	})
+	ringHeld(t, namespace, "r", "Add m000004", "frozen (the sale)")
+	newRing(t, namespace, "new", 2)
+	ringSettles(t, namespace, "new", 2)
+	must(t, api.Delete(t.Context(), p))
+	ringSettles(t, namespace, "r", 4)
+	causes := map[string]lifecycle.Cause{}
+	for _, e := range bookOf(t, namespace, "r").Entries {
+		if e.Step.Name == "Add" && e.Result == history.Succeeded {
+			causes[e.Step.Target] = e.Step.Cause
+		}
+	}
+	if causes["m000003"] != lifecycle.Fault || causes["m000004"] != lifecycle.SpecChange {
+		t.Errorf("the history has the causes %v", causes)
+	}
+}

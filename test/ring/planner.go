@@ -76,8 +76,12 @@ func (Planner) Next(want *Ring, seen World, _ time.Time) lifecycle.Decision {
 }
 
 func step(name, target, reason string, class lifecycle.Class, intent lifecycle.Intent) lifecycle.Step {
+	cause := lifecycle.SpecChange
+	if intent == lifecycle.Repair {
+		cause = lifecycle.Fault
+	}
 	return lifecycle.Step{
-		Name: name, Target: target, Class: class, Intent: intent, Reason: reason,
+		Name: name, Target: target, Class: class, Intent: intent, Cause: cause, Reason: reason,
 		Message: fmt.Sprintf("%s: %s %s.", reason, name, target),
 	}
 }

@@ -49,7 +49,8 @@ type OperationPolicySpec struct {
 	// +optional
 	Approval *ApprovalRule `json:"approval,omitempty"`
 
-	// No step that disturbs is taken at all while this is set.
+	// No step that disturbs, and no routine step that a change of the spec asks for, is taken
+	// while this is set. Repairs pass, unless repairs says otherwise.
 	// +optional
 	Freeze *Freeze `json:"freeze,omitempty"`
 
@@ -145,7 +146,7 @@ type ApprovalRule struct {
 	Classes []StepClass `json:"classes"`
 }
 
-// Freeze says why nothing may move, and until when.
+// Freeze says why no change is carried out, and until when.
 type Freeze struct {
 	// Why, for those whose change is held.
 	// +kubebuilder:validation:MinLength=1
