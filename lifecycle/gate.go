@@ -12,6 +12,11 @@ type Gate[W any] struct {
 	// Name is the promise, e.g. KeepsQuorum. Users see it when a step is held.
 	Name string
 
+	// Absolute says that a Destructive or Irreversible step is refused by every breach of
+	// the promise during the step, also by one that the step does not make worse. A step
+	// that destroys nothing passes if it makes nothing worse, so that repairs go on.
+	Absolute bool
+
 	// Harm measures how badly a world breaks the promise: 0 if it is kept, and
 	// more the worse it is. It is pure.
 	Harm func(W) int
@@ -44,10 +49,12 @@ func (r Refusal) By() string {
 
 // Judge returns the gate's objection, or nil. It objects only if the world during
 // the step breaks the promise, and worse than the world before: a step that makes
-// nothing worse passes, so no gate can block its own repair.
+// nothing worse passes, so no gate can block its own repair. An absolute gate lets
+// nothing be destroyed while its promise is broken.
 func (g Gate[W]) Judge(before, during W, step Step) *Refusal {
 	harm := g.Harm(during)
-	if harm == 0 || harm <= g.Harm(before) {
+	absolute := g.Absolute && step.Class.Destroys()
+	if harm == 0 || !absolute && harm <= g.Harm(before) {
 		return nil
 	}
 	return &Refusal{Gate: g.Name, Message: g.Says(before, during, step)}

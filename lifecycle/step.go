@@ -23,6 +23,10 @@ const (
 // pacing budget.
 func (c Class) Disturbs() bool { return c != Routine && c != "" }
 
+// Destroys reports whether a step of this class removes what cannot be had back from
+// where it was.
+func (c Class) Destroys() bool { return c == Destructive || c == Irreversible }
+
 // Intent tells repairs from wishes; a repair goes before every wish.
 type Intent string
 

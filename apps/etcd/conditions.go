@@ -213,8 +213,11 @@ func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus 
 	if seen.Listed {
 		s.ID, s.Role = hex(m.ID), role(m)
 	}
-	if bereft(m) {
+	switch {
+	case bereft(m):
 		s.Trouble = "DataLost"
+	case doomed(m):
+		s.Trouble = volumeDeleted
 	}
 	if !m.Since.IsZero() {
 		s.Since = &metav1.Time{Time: m.Since}

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -61,6 +62,12 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
 	case GrowVolume:
 		return same, func(m *Member) { m.Volume.Size, m.Volume.AwaitsPod = number(s.Args[ArgSize]), m.Pod.Exists }
+	case RestoreSet:
+		return both(func(m *Member) { m.Set = dressed(s) })
+	case LabelPod:
+		return both(func(m *Member) { m.Pod.Stripped, m.Pod.Exposure = false, m.Set.Exposure })
+	case UpdatePeerURL:
+		return both(func(m *Member) { m.PeerURL = s.Args[ArgPeerURL] })
 	case Expose:
 		return same, func(m *Member) { m.Set.Exposure, m.Pod.Exposure = Exposed, Exposed }
 	case Serving, CaughtUp, Nudge:
@@ -125,13 +132,17 @@ func restarting(m *Member, s lifecycle.Step) {
 	m.Set = dressed(s)
 	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision, Exposure: m.Set.Exposure, Snapshots: m.Set.Snapshots}
 	m.Volume.Version, m.Volume.AwaitsPod = m.Set.Version, false
+	if m.Volume.Doomed {
+		m.Volume = Volume{}
+	}
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
 }
 
 func serves(m *Member, seen World) {
 	m.Health, m.Joined, m.Index, m.Version = Healthy, listed(*m), seen.index(), m.Pod.Version
 	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
-	m.Pod.Exists, m.Restarting, m.Door = true, false, Shut
+	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Door = true, false, false, Shut
+	m.Pod.Node = cmp.Or(m.Pod.Node, "its node")
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 	m.Pod.Exposure, m.Pod.Snapshots = m.Set.Exposure, m.Set.Snapshots
 }

@@ -48,6 +48,9 @@ func portrait(seen World, m Member) string {
 	if bereft(m) {
 		facts = append(facts, "its data is lost")
 	}
+	if doomed(m) {
+		facts = append(facts, "its PersistentVolumeClaim is being deleted")
+	}
 	return m.Name + ": " + strings.Join(facts, ", ") + "."
 }
 

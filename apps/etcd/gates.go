@@ -11,9 +11,10 @@ func Gates() []lifecycle.Gate[World] {
 	return []lifecycle.Gate[World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart, SnapshotCoversOldLog}
 }
 
-// KeepsQuorum promises that a majority of the voters serves.
+// KeepsQuorum promises that a majority of the voters serves. It is absolute: also in a
+// world without a quorum no step may destroy a copy of the data.
 var KeepsQuorum = lifecycle.Gate[World]{
-	Name: "KeepsQuorum",
+	Name: "KeepsQuorum", Absolute: true,
 	Harm: func(w World) int { return unlessLeaving(w, w.missing()) },
 	Says: func(_, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d of %d voters would serve, and %d are needed. It passes when more members serve.",

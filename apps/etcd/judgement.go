@@ -48,11 +48,11 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 // volume the pod has the data, and is only made anew if it never had any.
 func failedChange(want goal, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
-		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m)
+		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m) && !doomed(m)
 		if Volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
 			continue
 		}
-		if hopeless && want.mismatches(m) {
+		if hopeless && (want.mismatches(m) || m.Pod.Stale) {
 			return lifecycle.Proceed(repair(restart(want, m, want.after(m), "SpecCorrected",
 				"%s could not run (%s); it is started with the present spec.", m.Name, m.Pod.Trouble)))
 		}
@@ -163,13 +163,13 @@ func inSync(seen World, m Member) bool {
 func death(want goal, seen World, m Member, now time.Time) string {
 	silent := m.Health != Healthy && !m.Pod.Ready && !m.Since.IsZero()
 	switch {
-	case m.Stranger || !listed(m):
+	case m.Stranger || !listed(m) || m.Set.Edited != "":
 		return ""
 	case m.Door == Bootstrap && !bereft(m):
 		return "" // it could still begin, with settings in which it is a member
 	case m.Volume.Lost:
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
-	case bereft(m):
+	case bereft(m), learner(m) && doomed(m):
 		return "its volume is gone"
 	case !silent || now.Before(later(m.Since, m.Pod.Since).Add(deadAfter)) || bySpec(want, seen, m):
 		return ""
@@ -249,10 +249,13 @@ func absence(m Member) string {
 	return "does not serve; it is waited for"
 }
 
-// leastMissed is who goes when there are too many: the sick first, then the newest
-// follower.
+// leastMissed is who goes when there are too many: the sick first, then those whose
+// volumes are being deleted, then the newest follower.
 func leastMissed(seen World) (Member, bool) {
 	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && !seen.serving(m) }); ok {
+		return m, true
+	}
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && doomed(m) && !m.Leads }); ok {
 		return m, true
 	}
 	return seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"fmt"
 	"time"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -44,6 +45,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		smallVolume(want, seen),     // no wait comes before it: a full disk may be why a member does not serve
 		roomForPod(goal, seen),      // nor is anything lost by making the pod of a silent member again
 		forming(goal, seen, now),    // all members at once, until a cluster is there
+		editedSet(goal, seen),       // what somebody made of a StatefulSet, such as no replicas
 		failedChange(goal, seen),    // who does not run anyway takes a corrected spec at once
 		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
 		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there
@@ -53,12 +55,15 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes
 		doorAjar(want, seen),        // nobody votes before its door is shut
 		muteMember(seen, now),       // it waits for an entry that nobody may ever write
+		strippedPod(seen),           // neither Services nor StatefulSet find a pod without its labels
+		movedURL(goal, seen),        // the others must find it
 		covertMember(seen),          // who serves is led to
 		joiningMember(goal, seen, now),
 		deadMember(goal, seen, now),   // repair before any wish
 		strangeMember(seen),           // who was added by hand
 		tooManyMembers(goal, seen),    // the sick first, then the newest follower
 		ailingMember(goal, seen, now), // nothing that can wait while a member does not serve
+		doomedMember(goal, seen),      // its replacement serves
 		badCertificates(seen),
 		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority
 		tooFewMembers(goal, seen),
@@ -274,10 +279,22 @@ func tooFewMembers(want goal, seen World) lifecycle.Decision {
 	m := Member{Name: memberName(want.EtcdCluster, nextNumber(want.EtcdCluster, seen))}
 	s := step(name, m, "TooFewMembers", "There are %d members and %d are wanted; %s joins as a %s.", has, size, m.Name, verb)
 	if has >= size {
-		s.Reason = "SpecChanged"
-		s.Message = m.Name + " joins with the present spec, and an old member goes then: without volumes a restart would lose its data."
+		s = replacement(seen, s)
 	}
 	return lifecycle.Proceed(with(s, ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
+}
+
+// replacement says for whom a member joins that is one more than wanted.
+func replacement(seen World, s lifecycle.Step) lifecycle.Step {
+	if old, ok := seen.find(doomed); ok {
+		s = repair(s)
+		s.Reason = volumeDeleted
+		s.Message = fmt.Sprintf("%s joins in the place of %s, whose PersistentVolumeClaim is being deleted: its data lasts only as long as its pod.", s.Target, old.Name)
+		return s
+	}
+	s.Reason = "SpecChanged"
+	s.Message = s.Target + " joins with the present spec, and an old member goes then: without volumes a restart would lose its data."
+	return s
 }
 
 // outdatedMember restarts one member with the present spec and the next version.

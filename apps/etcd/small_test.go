@@ -30,14 +30,28 @@ var states = map[rune]func(*etcd.Member){
 	},
 	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started
 	'r': func(m *etcd.Member) { m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready = 0, "", false, "", false }, // removed, not dismissed
+	't': doomed,
+	'T': func(m *etcd.Member) { down(time.Second)(m); m.Volume.Doomed, m.Pod = true, etcd.Pod{} }, // and its pod is gone
+	'z': scaledToZero,
+	'i': func(m *etcd.Member) { // made from a template that somebody has edited, with an image that does not exist
+		trouble(lifecycle.ImageUnpullable, time.Hour)(m)
+		m.Set.Edited, m.Pod.Stale = "spec.template.spec.containers", true
+	},
+	'p': func(m *etcd.Member) { m.Pod.Stripped = true },
+	'y': func(m *etcd.Member) { m.PeerURL = strings.Replace(m.PeerURL, ".svc:", ".svc.cluster.local:", 1) }, // respelled with etcdctl
 	'h': func(m *etcd.Member) { m.Stranger, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{} },
 }
 
-const letters = "sodDxcnlmarhvu"
+// The states by who brings them about: faults and the operator itself, or a user's own
+// hand on what the operator made.
+const (
+	letters = "sodDxcnlmarhvu"
+	byHand  = "tTzipy"
+)
 
-// smallWorlds calls visit with every multiset of states of up to so many members,
+// smallWorlds calls visit with every multiset of the states of up to so many members,
 // in both orders, as long as etcd could be in it.
-func smallWorlds(most int, visit func(code string)) {
+func smallWorlds(letters string, most int, visit func(code string)) {
 	var extend func(code string, from int)
 	extend = func(code string, from int) {
 		if several(code, "lma") || several(code, "vu") {
@@ -106,7 +120,7 @@ func TestEverySmallWorld(t *testing.T) {
 				case size%2 == 1 && size <= 5:
 					most = 4
 				}
-				smallWorlds(most, func(code string) {
+				look := func(code string) {
 					worlds++
 					want := wanted(3)
 					want.Spec.Size, want.Spec.Version = size, version
@@ -118,7 +132,9 @@ func TestEverySmallWorld(t *testing.T) {
 						seen = seen.silent()
 					}
 					follow(t, code, want, seen.World)
-				})
+				}
+				smallWorlds(letters, most, look)
+				smallWorlds(letters+byHand, 3, look)
 				t.Logf("%d worlds", worlds)
 			})
 		}
@@ -170,6 +186,23 @@ func careful(t *testing.T, code string, seen, during etcd.World, d lifecycle.Dec
 	if d.Step.Class == lifecycle.Destructive && !seen.Listed {
 		t.Fatalf("%s: %s destroys in the dark", code, d)
 	}
+	if answer, voters := answering(during); d.Step.Class.Destroys() && d.Step.Name != etcd.Restart && answer < voters/2+1 {
+		t.Fatalf("%s: %s leaves %d copies that answer, of %d", code, d, answer, voters)
+	}
+}
+
+// answering counts the voters, and those that answer and have a volume that stays.
+func answering(w etcd.World) (answer, voters int) {
+	for _, m := range w.Members {
+		if m.Role != etcd.Voter {
+			continue
+		}
+		voters++
+		if m.Health == etcd.Healthy && (m.Volume.Exists || m.Stranger) {
+			answer++
+		}
+	}
+	return answer, voters
 }
 
 func settledWell(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World, story []string) {

@@ -42,6 +42,13 @@ const (
 	Restart = "Restart"
 	// GrowVolume asks for more storage. Args: size in bytes.
 	GrowVolume = "GrowVolume"
+	// RestoreSet applies the member's StatefulSet again after somebody edited it. Args:
+	// version, revision, exposed.
+	RestoreSet = "RestoreStatefulSet"
+	// LabelPod gives the member's pod the labels of its StatefulSet's template again.
+	LabelPod = "LabelPod"
+	// UpdatePeerURL writes the member's peer URL in etcd's list. Args: id, peerURL.
+	UpdatePeerURL = "UpdatePeerURL"
 )
 
 // What is waited for.
@@ -157,8 +164,13 @@ func Each(s lifecycle.Step) []lifecycle.Step {
 	return each
 }
 
+// remove is destructive for a voter: its copy of the data can never serve again.
 func remove(m Member, reason, format string, args ...any) lifecycle.Step {
-	return class(with(step(RemoveMember, m, reason, format, args...), ArgID, hex(m.ID)), lifecycle.Disruptive)
+	s := with(step(RemoveMember, m, reason, format, args...), ArgID, hex(m.ID))
+	if voter(m) {
+		return class(s, lifecycle.Destructive)
+	}
+	return class(s, lifecycle.Disruptive)
 }
 
 func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {

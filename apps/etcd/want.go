@@ -120,8 +120,8 @@ type goal struct {
 	next     version
 	// joins is the version that a new member gets.
 	joins version
-	// room is how many members there may be: one more than wanted while members
-	// without volumes are replaced by ones with another spec.
+	// room is how many members there may be: one more than wanted while a member that
+	// still serves is replaced.
 	room int
 	// beyond says that the members are to have 3.7 or newer in the end.
 	beyond bool
@@ -133,15 +133,21 @@ func aim(want *etcdv1.EtcdCluster, seen World) goal {
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // nobody knows better than the user
 	}
-	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.outdates(m) }); ok && Volatile(want) {
+	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.replaces(m) }); ok {
 		g.room++
 	}
 	return g
 }
 
+// replaces says that a member goes as soon as another serves in its place: a restart
+// would lose its data.
+func (g goal) replaces(m Member) bool {
+	return ourListed(m) && (doomed(m) || Volatile(g.EtcdCluster) && g.outdates(m))
+}
+
 // outdates says that a member of the list has another spec or version than it
-// should.
-func (g goal) outdates(m Member) bool { return ourListed(m) && g.mismatches(m) }
+// should. A doomed one is replaced anyway.
+func (g goal) outdates(m Member) bool { return ourListed(m) && !doomed(m) && g.mismatches(m) }
 
 // distrusts says that a member runs with other authorities than it should.
 func (g goal) distrusts(m Member) bool {

@@ -119,12 +119,18 @@ type Set struct {
 	Revision, Version string
 	Exposure          Exposure
 	Snapshots         Snapshots
+	// Edited names the fields in which the StatefulSet differs from its declaration,
+	// e.g. spec.replicas after kubectl scale; empty if there are none.
+	Edited string
 }
 
 // Volume is a member's claim; with Ephemeral and Memory storage it is the pod's own
 // and exists as long as the StatefulSet.
 type Volume struct {
 	Exists bool
+	// Doomed says that the claim is being deleted. Kubernetes keeps it, and with it the
+	// data, as long as a pod uses it (KEP-499, storage object in use protection).
+	Doomed bool
 	// Size is what the claim asks for, in bytes.
 	Size int64
 	// Version is the last that was about to run on it: its data may be of it. It is
@@ -149,6 +155,11 @@ type Pod struct {
 	Ready bool
 	// Leaving says that it is being deleted; Ended that it ran and will not again.
 	Leaving, Ended bool
+	// Stale says that it was made from another template than the StatefulSet has now.
+	Stale bool
+	// Stripped says that it has lost the labels by which its StatefulSet, the Services
+	// and the operator select it.
+	Stripped bool
 	// Revision and Version are those of the template it was made from.
 	Revision, Version string
 	Snapshots         Snapshots
@@ -176,10 +187,20 @@ func opened(m Member) bool   { return m.Door != Shut }
 func stranger(m Member) bool { return m.Stranger && listed(m) }
 
 // bereft has lost its data. A StatefulSet is made after its volume, so one without
-// a volume has lost it; the volume is never made again under the same name.
+// a volume has lost it; the volume is never made again under the same name. No other
+// pod can use a claim that is being deleted.
 func bereft(m Member) bool {
-	return m.Volume.Lost || ours(m) && !m.Volume.Exists && (m.Joined || m.Set.Exists)
+	has := m.Volume.Exists && (!m.Volume.Doomed || holdsVolume(m.Pod))
+	return m.Volume.Lost || ours(m) && !has && (m.Joined || m.Set.Exists)
 }
+
+// doomed members have their data as long as their present pod lasts: they count and
+// serve, and are replaced before they go.
+func doomed(m Member) bool { return ours(m) && m.Volume.Doomed && !bereft(m) }
+
+// holdsVolume says that the pod keeps a deleted claim alive. A pod without a node does
+// not (pkg/controller/volume/pvcprotection, podUsesPVC).
+func holdsVolume(p Pod) bool { return p.Exists && !p.Ended && p.Node != "" }
 
 // serving needs two witnesses: the member's own answer, and the kubelet's probe. A
 // stranger has no pod that we know of.

@@ -37,7 +37,7 @@ func whole(number int, version string) etcd.Member {
 	name := fmt.Sprintf("e-%d", number)
 	revision := etcd.Revision(wanted(3))
 	return etcd.Member{
-		Name: name, PeerURL: "http://" + name, ID: uint64(number) + 1, Role: etcd.Voter, Joined: true,
+		Name: name, PeerURL: etcd.PeerURL(wanted(3), name), ID: uint64(number) + 1, Role: etcd.Voter, Joined: true,
 		Set:    etcd.Set{Exists: true, Revision: revision, Version: version, Exposure: etcd.Exposed},
 		Volume: etcd.Volume{Exists: true, Size: 8 << 30},
 		Pod:    etcd.Pod{Exists: true, Ready: true, Revision: revision, Version: version, Exposure: etcd.Exposed, Node: "n"},
@@ -95,6 +95,15 @@ func down(ago time.Duration) func(*etcd.Member) {
 func lost(m *etcd.Member) {
 	down(time.Second)(m)
 	m.Volume = etcd.Volume{}
+}
+
+// doomed has a claim that is being deleted under its running pod.
+func doomed(m *etcd.Member) { m.Volume.Doomed = true }
+
+// scaledToZero has no pod since somebody scaled its StatefulSet.
+func scaledToZero(m *etcd.Member) {
+	down(time.Hour)(m)
+	m.Set.Edited, m.Pod = "spec.replicas", etcd.Pod{}
 }
 
 // trouble hinders the pod.

@@ -1,0 +1,70 @@
+package etcd
+
+import (
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// volumeDeleted is the reason of the steps that replace a member whose
+// PersistentVolumeClaim is being deleted.
+const volumeDeleted = "VolumeDeleted"
+
+// doomedMember removes a member whose claim is being deleted, once there is one more
+// member than wanted: tooFewMembers has added it, and it serves. The leader goes last.
+func doomedMember(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return voter(m) && doomed(m) && !m.Leads })
+	if !ok {
+		m, ok = seen.find(func(m Member) bool { return voter(m) && doomed(m) })
+	}
+	if !ok || seen.count(ourListed) <= int(want.Spec.Size) {
+		return lifecycle.Decision{}
+	}
+	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
+		return lifecycle.Proceed(repair(moveLeader(m, heir, volumeDeleted,
+			"%s leads, and its PersistentVolumeClaim is being deleted; %s takes over.", m.Name, heir.Name)))
+	}
+	return lifecycle.Proceed(repair(remove(m, volumeDeleted,
+		"%s has been replaced: its PersistentVolumeClaim is being deleted, and its data with its pod.", m.Name)))
+}
+
+// editedSet applies a StatefulSet again that differs from its declaration. That restarts
+// no pod: the update strategy is OnDelete.
+func editedSet(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Set.Edited != "" })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	s := step(RestoreSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); it is applied again, and no pod restarts.", m.Name, m.Set.Edited)
+	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	return lifecycle.Proceed(dress(s, m, want.version(m), want.revision))
+}
+
+// strippedPod labels a pod again. Its StatefulSet has released it, and cannot make
+// another of the same name.
+func strippedPod(seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Pod.Stripped && !m.Pod.Leaving && m.Set.Exists })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	s := step(LabelPod, m, "LabelsMissing", "The pod of %s has lost labels by which it is selected; they are set again.", m.Name)
+	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	return lifecycle.Proceed(s)
+}
+
+// movedURL writes the peer URL of a member that has another one in etcd's list, e.g. by
+// etcdctl member update. The member's ID says who it is, its URL does not. A stranger
+// that has the URL goes first.
+func movedURL(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool {
+		return ourListed(m) && m.ID != 0 && m.PeerURL != "" && m.PeerURL != PeerURL(want.EtcdCluster, m.Name)
+	})
+	if !ok || !seen.Listed {
+		return lifecycle.Decision{}
+	}
+	url := PeerURL(want.EtcdCluster, m.Name)
+	if _, taken := seen.find(func(o Member) bool { return o.PeerURL == url }); taken {
+		return lifecycle.Decision{}
+	}
+	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; %s is written again.", m.PeerURL, m.Name, url)
+	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
+}
