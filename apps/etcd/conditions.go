@@ -211,7 +211,10 @@ func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus 
 		s.Health = "Unknown"
 	}
 	if seen.Listed {
-		s.ID, s.Role = hex(m.ID), role(m)
+		s.Role = role(m)
+	}
+	if m.ID != 0 {
+		s.ID = hex(m.ID) // and it stays known by it when it is not in the list any more
 	}
 	switch {
 	case bereft(m):

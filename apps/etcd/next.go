@@ -50,6 +50,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
 		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there
 		quorumAway(goal, seen, now), // nothing destructive: wait for pods, or tell that data is lost
+		unidentified(goal, seen),    // nothing goes before it is known who it is
 		halfRemoved(goal, seen),     // finish what was begun: gone from etcd, not from Kubernetes
 		needlessLearner(goal, seen), // a learner that nobody wants any more goes first
 		halfAdded(goal, seen),       // in etcd, not yet in Kubernetes

@@ -86,7 +86,7 @@ func TestPreviewSaysWhichGateHolds(t *testing.T) {
 
 // Every world that etcd can be in has a plan that ends.
 func TestPreviewEnds(t *testing.T) {
-	smallWorlds(3, func(code string) {
+	smallWorlds(letters+byHand, 3, func(code string) {
 		for size := int32(1); size <= 3; size++ {
 			seen := world(code)
 			want := told(wanted(size), seen)

@@ -1,6 +1,8 @@
 package etcd
 
 import (
+	"fmt"
+
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -35,7 +37,7 @@ func editedSet(want goal, seen World) lifecycle.Decision {
 	}
 	s := step(RestoreSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); it is applied again, and no pod restarts.", m.Name, m.Set.Edited)
 	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
-	return lifecycle.Proceed(dress(s, m, want.version(m), want.revision))
+	return lifecycle.Proceed(dress(s, m, want.version(m), want))
 }
 
 // strippedPod labels a pod again. Its StatefulSet has released it, and cannot make
@@ -67,4 +69,22 @@ func movedURL(want goal, seen World) lifecycle.Decision {
 	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; %s is written again.", m.PeerURL, m.Name, url)
 	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
+}
+
+// unidentified holds every removal while etcd lists a member that may be one of ours
+// under another URL: one whose ID was never seen, and which does not answer now.
+func unidentified(want goal, seen World) lifecycle.Decision {
+	entry, ok := seen.find(stranger)
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	m, ok := seen.find(func(m Member) bool {
+		return ours(m) && !listed(m) && inKube(m) && m.Health == Unknown && remembered(want.EtcdCluster, m.Name).ID == ""
+	})
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("MemberUnidentified", fmt.Sprintf(
+		"etcd lists the member %s (%s), and %s does not answer: Governor cannot tell whether they are the same, and removes neither. "+
+			"Let %s start, or remove the member %s with etcdctl.", entry.Name, entry.PeerURL, m.Name, m.Name, entry.Name))
 }

@@ -156,7 +156,7 @@ func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World
 			settledWell(t, code, want, seen, story)
 			return
 		case lifecycle.Blocked:
-			if d.Reason != "QuorumLost" && d.Reason != "CrashLoopBackOff" && d.Reason != "ChangeFailed" {
+			if d.Reason != "QuorumLost" && d.Reason != "CrashLoopBackOff" && d.Reason != "ChangeFailed" && d.Reason != "MemberUnidentified" {
 				t.Fatalf("%s to %d %s is blocked: %s\n%s", code, want.Spec.Size, want.Spec.Version, d, strings.Join(story, "\n"))
 			}
 			return

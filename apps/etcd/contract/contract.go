@@ -47,6 +47,21 @@ type System interface {
 	// LoseSet takes the StatefulSet away, and its pod with it.
 	LoseSet(t *testing.T, member string)
 
+	// DeleteClaims deletes the claims under the running pods, as kubectl delete pvc would.
+	DeleteClaims(t *testing.T, members ...string)
+
+	// ScaleSet scales the StatefulSet to zero, EditSet gives it an image that does not
+	// exist, and OrphanSet deletes it with --cascade=orphan.
+	ScaleSet(t *testing.T, member string)
+	EditSet(t *testing.T, member string)
+	OrphanSet(t *testing.T, member string)
+
+	// StripPod takes the labels from the member's pod by which it is selected.
+	StripPod(t *testing.T, member string)
+
+	// RespellURL spells the member's peer URL in another way, as etcdctl would.
+	RespellURL(t *testing.T, member string)
+
 	// RemoveByHand and AddByHand change the member list as etcdctl would.
 	RemoveByHand(t *testing.T, member string)
 	AddByHand(t *testing.T, role etcd.Role)
@@ -60,6 +75,7 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"KeepsWhoLosesAPod": losesPod, "ReplacesWhoLosesItsVolume": losesVolume, "RestoresAStatefulSet": losesSet,
 		"ReplacesWhoIsRemovedByHand": removedByHand, "RemovesWhoIsAddedByHand": addedByHand,
 		"ComesBackWithItsQuorum": quorumBack, "TouchesNothingWhenTheDataIsLost": dataLost,
+		"ReplacesWhoseClaimIsDeleted": claimsDeleted, "PutsBackWhatIsEditedByHand": edited, "KeepsWhoseURLIsRespelled": respelled,
 		"RefusesWhatEtcdRefuses": refusals, "GrowsThoughNobodyWrites": growsQuietly,
 		"UpgradesWhatAnOlderReleaseWrote": upgradesOldLogs,
 	}

@@ -39,6 +39,10 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.expose(ctx, v.parts, s.Target)
 	case etcd.GrowVolume:
 		return d.grow(ctx, v.parts, s)
+	case etcd.RestoreSet:
+		return d.restoreSet(ctx, want, v, s)
+	case etcd.LabelPod:
+		return d.labelPod(ctx, v.parts, s.Target)
 	}
 	return d.reconfigure(ctx, v, s)
 }
@@ -144,10 +148,16 @@ func (d *Driver) expose(ctx context.Context, p parts, member string) error {
 	return nil
 }
 
-// dismiss deletes the StatefulSet before the volume that its pod uses.
+// dismiss deletes the StatefulSet before the volume that its pod uses, and a pod that a
+// StatefulSet has left behind.
 func (d *Driver) dismiss(ctx context.Context, p parts, s lifecycle.Step) error {
 	if set := p.sets[s.Target]; set != nil {
 		if err := d.remove(ctx, set); err != nil {
+			return err
+		}
+	}
+	if left := p.pods[s.Target]; left != nil && metav1.GetControllerOf(left) == nil {
+		if err := d.remove(ctx, left); err != nil {
 			return err
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -19,16 +20,19 @@ type Driver struct {
 	live   client.Reader
 	now    func() time.Time
 
-	lines *lines
-	pulse *pulse
-	rings *rings
+	lines    *lines
+	pulse    *pulse
+	rings    *rings
+	edits    *edits
+	comparer *apply.Comparer
 }
 
 // New returns a driver that reads Kubernetes through the clients: StatefulSets,
 // pods, volumes, doors and minted Secrets from the cache; StorageClasses and users'
 // own Secrets live.
 func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
-	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), pulse: newPulse(), rings: newRings()}
+	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), pulse: newPulse(), rings: newRings(),
+		edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
 }
 
 // Observe implements lifecycle.Driver.
@@ -66,5 +70,8 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		Members: d.members(want, p, r, said),
 	}}
 	readLogs(want, p, said, v.world.Members)
+	if err := d.findEdits(want, v); err != nil {
+		return view{}, err
+	}
 	return v, d.storage(ctx, want, p, v.world.Members)
 }

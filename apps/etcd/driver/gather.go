@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +24,8 @@ type parts struct {
 	doors  map[string]*corev1.ConfigMap
 }
 
-// gather reads the cache. What is being deleted is gone already, but for pods: they
-// still run.
+// gather reads the cache. A StatefulSet that is being deleted is gone already; its pod
+// still runs, and a claim still has its data while a pod uses it.
 func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, error) {
 	var sets appsv1.StatefulSetList
 	var claims corev1.PersistentVolumeClaimList
@@ -38,18 +40,63 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	}
 	p := parts{
 		sets:   byMember(sets.Items, func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
-		claims: byMember(claims.Items, func(c *corev1.PersistentVolumeClaim) bool { return alive(c) && incarnate(c, want) }),
+		claims: byMember(claims.Items, func(c *corev1.PersistentVolumeClaim) bool { return incarnate(c, want) }),
 		doors:  byMember(doors.Items, func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
 	}
-	p.pods = byMember(pods.Items, p.owned)
-	return p, nil
+	p.pods = byMember(pods.Items, owned)
+	return p, d.findStripped(ctx, want, p)
 }
 
-// owned pods are made by a present StatefulSet, or by none and about to be adopted.
-func (p parts) owned(pod *corev1.Pod) bool {
+// owned pods have the name that the member's StatefulSet gives, whether it still exists
+// or has left them behind: a member that runs must be seen.
+func owned(pod *corev1.Pod) bool {
+	member := pod.Labels[etcd.LabelMember]
 	owner := metav1.GetControllerOf(pod)
-	set := p.sets[pod.Labels[etcd.LabelMember]]
-	return set != nil && (owner == nil || owner.UID == set.UID)
+	return pod.Name == podName(member) && (owner == nil || owner.Kind == "StatefulSet" && owner.Name == member)
+}
+
+func podName(member string) string { return member + "-0" }
+
+// settling is how long a StatefulSet may take to make its first pod.
+const settling = 10 * time.Second
+
+// findStripped adds pods that have lost their labels: the cache cannot tell whose they
+// are, and their StatefulSets cannot make others of the same names.
+func (d *Driver) findStripped(ctx context.Context, want *etcdv1.EtcdCluster, p parts) error {
+	for member, set := range p.sets {
+		if p.pods[member] != nil || d.now().Sub(set.CreationTimestamp.Time) < settling {
+			continue
+		}
+		pod := &corev1.Pod{}
+		err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: podName(member)}, pod)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("cannot read the pod of %s: %w", member, err)
+		}
+		if err == nil && stripped(want, set, pod) {
+			p.pods[member] = pod
+		}
+	}
+	return nil
+}
+
+// stripped says that the pod was made by the StatefulSet and lacks labels of its
+// template. With a volume of its own it is known by that, too.
+func stripped(want *etcdv1.EtcdCluster, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	mounts := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
+		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == etcd.ClaimName(want, set.Name)
+	})
+	made := owner == nil && (mounts || etcd.Volatile(want)) || owner != nil && owner.UID == set.UID
+	return made && lacksLabels(set, pod)
+}
+
+func lacksLabels(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	for key, value := range set.Spec.Selector.MatchLabels {
+		if pod.Labels[key] != value {
+			return true
+		}
+	}
+	return false
 }
 
 func alive(obj metav1.Object) bool { return obj.GetDeletionTimestamp() == nil }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -18,8 +19,15 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 	for name := range p.sets {
 		byName[name] = resident(want, p, name)
 	}
-	for name := range p.claims {
-		byName[name] = resident(want, p, name)
+	for name, claim := range p.claims {
+		if alive(claim) { // the rest of a member that is gone goes by itself
+			byName[name] = resident(want, p, name)
+		}
+	}
+	for name := range p.pods {
+		if etcd.Volatile(want) { // it has the data, also without its StatefulSet
+			byName[name] = resident(want, p, name)
+		}
 	}
 	for _, e := range r.entries {
 		m := resident(want, p, e.name)
@@ -63,9 +71,17 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	lastWords := ""
 	if found := p.pods[name]; found != nil {
 		m.Pod, lastWords = podOf(found)
+		m.Pod.Stale, m.Pod.Stripped = stale(p.sets[name], found), found.Labels[etcd.LabelMember] != name
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
 	return m
+}
+
+// stale says that the pod was made from another template than its StatefulSet has now.
+func stale(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	made := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+	return set != nil && set.Status.ObservedGeneration == set.Generation && made != "" &&
+		set.Status.UpdateRevision != "" && made != set.Status.UpdateRevision
 }
 
 func template(annotations map[string]string) (revision, version string) {
@@ -88,10 +104,10 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 	var v etcd.Volume
 	switch {
 	case etcd.Volatile(want):
-		v.Exists = m.Set.Exists
+		v.Exists = m.Set.Exists || m.Pod.Exists && !m.Pod.Leaving
 	case claim != nil:
 		_, version := template(claim.Annotations)
-		v = etcd.Volume{Exists: true, Version: version, Size: claim.Spec.Resources.Requests.Storage().Value()}
+		v = etcd.Volume{Exists: true, Doomed: !alive(claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value()}
 	}
 	if m.Door == etcd.Shut {
 		v.Detail = etcd.Diagnose(lastWords)

@@ -88,7 +88,7 @@ func change(ctx context.Context, speaker answer, s lifecycle.Step) error {
 	case etcd.Promote:
 		_, err = cluster.MemberPromote(ctx, &pb.MemberPromoteRequest{ID: id})
 		return except(err, rpctypes.ErrMemberNotLearner)
-	case etcd.Nudge:
+	case etcd.Nudge, etcd.UpdatePeerURL:
 		_, err = cluster.MemberUpdate(ctx, &pb.MemberUpdateRequest{ID: id, PeerURLs: []string{s.Args[etcd.ArgPeerURL]}})
 		return err
 	case etcd.RemoveMember:

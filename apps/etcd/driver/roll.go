@@ -3,10 +3,7 @@ package driver
 import (
 	"cmp"
 	"context"
-	"net/url"
 	"slices"
-	"strconv"
-	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -44,10 +41,7 @@ func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said ma
 		if err != nil || list.Header.GetClusterId() != cluster {
 			continue
 		}
-		r.speaker = a
-		for _, m := range list.Members {
-			r.entries = append(r.entries, identify(want, m))
-		}
+		r.speaker, r.entries = a, identify(want, cluster, list.Members, said)
 		r.alarms = alarms(ctx, a, said)
 		return r
 	}
@@ -86,25 +80,4 @@ func alarms(ctx context.Context, speaker answer, said map[string]answer) []*pb.A
 		return nil
 	}
 	return got.Alarms
-}
-
-// identify tells our members by their peer URLs. One that has not started has no
-// name in the list yet.
-func identify(want *etcdv1.EtcdCluster, m *pb.Member) entry {
-	for _, peer := range m.PeerURLs {
-		if name, ok := nameOf(want, peer); ok {
-			return entry{Member: m, name: name}
-		}
-	}
-	return entry{Member: m, name: strconv.FormatUint(m.ID, 16), stranger: true}
-}
-
-func nameOf(want *etcdv1.EtcdCluster, peer string) (string, bool) {
-	u, err := url.Parse(peer)
-	if err != nil {
-		return "", false
-	}
-	host, _, _ := strings.Cut(u.Hostname(), ".")
-	name, ok := strings.CutSuffix(host, "-0")
-	return name, ok && etcd.Number(name) >= 0 && etcd.PeerURL(want, name) == peer
 }

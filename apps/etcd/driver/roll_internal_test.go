@@ -20,35 +20,6 @@ func plain(domain string) *etcdv1.EtcdCluster {
 	return want
 }
 
-// Who is ours is told by the peer URL alone; whatever else has it is a stranger.
-func TestIdentify(t *testing.T) {
-	cases := map[string]struct {
-		reason, domain string
-		urls           []string
-		want           string
-		stranger       bool
-	}{
-		"Ours":      {"the URL that we gave it", "", []string{"http://my-etcd-3-0.my-etcd.ns.svc:2380"}, "my-etcd-3", false},
-		"Domain":    {"with the cluster's domain", "c.local", []string{"http://my-etcd-3-0.my-etcd.ns.svc.c.local:2380"}, "my-etcd-3", false},
-		"NoDomain":  {"a name that we did not give", "c.local", []string{"http://my-etcd-3-0.my-etcd.ns.svc:2380"}, "f0", true},
-		"Second":    {"somebody added another URL to it", "", []string{"http://1.2.3.4:2380", "http://my-etcd-0-0.my-etcd.ns.svc:2380"}, "my-etcd-0", false},
-		"Scheme":    {"another cluster's member may have our name", "", []string{"https://my-etcd-0-0.my-etcd.ns.svc:2380"}, "f0", true},
-		"Namespace": {"in another namespace", "", []string{"http://my-etcd-0-0.my-etcd.other.svc:2380"}, "f0", true},
-		"Cluster":   {"of another cluster in the namespace", "", []string{"http://my-etcd-0-0.etcd.ns.svc:2380"}, "f0", true},
-		"NoNumber":  {"a pod that is none of a member", "", []string{"http://my-etcd-x-0.my-etcd.ns.svc:2380"}, "f0", true},
-		"Garbage":   {"what etcd would not take, but a lying member may say", "", []string{":// x"}, "f0", true},
-		"None":      {"no URL at all", "", nil, "f0", true},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			got := identify(plain(c.domain), &pb.Member{ID: 0xf0, PeerURLs: c.urls})
-			if got.name != c.want || got.stranger != c.stranger {
-				t.Errorf("%s: got %s, stranger %v", c.reason, got.name, got.stranger)
-			}
-		})
-	}
-}
-
 func says(member, cluster, leader uint64, health etcd.Health) answer {
 	return answer{health: health, status: &pb.StatusResponse{
 		Header: &pb.ResponseHeader{MemberId: member, ClusterId: cluster}, Leader: leader,

@@ -41,6 +41,10 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return m.restart(want, s, fx)
 	case etcd.Expose:
 		return m.expose(s.Target, fx)
+	case etcd.RestoreSet:
+		return m.apply(want, s, fx)
+	case etcd.LabelPod:
+		return fx.Do("label the pod of "+s.Target, func() error { m.pods[s.Target].relabel(m.sets[s.Target]); return nil })
 	case etcd.GrowVolume:
 		return fx.Do("grow "+s.Target, func() error {
 			n, err := strconv.ParseInt(s.Args[etcd.ArgSize], 10, 64)
@@ -87,6 +91,7 @@ func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 		return err
 	}
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
+		delete(m.tampered, s.Target)
 		m.sets[s.Target] = &etcd.Set{
 			Exists: true, Version: set.Annotations[etcd.AnnotationVersion], Revision: set.Annotations[etcd.AnnotationRevision],
 			Exposure: etcd.Exposure(set.Labels[etcd.LabelExposed]), Snapshots: etcd.Snapshots(s.Args[etcd.ArgSnapshots]),
@@ -111,8 +116,13 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 	if e, ok := m.entry(s.Target); ok && !m.leaving {
 		m.violated("%s is dismissed, but is a %s", e.name, e.role)
 	}
+	if p := m.pods[s.Target]; p != nil && p.orphaned {
+		if err := fx.Do("delete the pod of "+s.Target, func() error { p.leaving = true; return nil }); err != nil {
+			return err
+		}
+	}
 	if _, ok := m.sets[s.Target]; ok {
-		if err := fx.Do("delete the StatefulSet "+s.Target, func() error { delete(m.sets, s.Target); return nil }); err != nil {
+		if err := fx.Do("delete the StatefulSet "+s.Target, func() error { delete(m.sets, s.Target); delete(m.tampered, s.Target); return nil }); err != nil {
 			return err
 		}
 	}
@@ -120,9 +130,7 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 		return nil
 	}
 	return fx.Do("delete the volume of "+s.Target, func() error {
-		delete(m.disks, s.Target)
-		delete(m.sizes, s.Target)
-		delete(m.given, s.Target)
+		m.deleteClaim(s.Target)
 		return nil
 	})
 }
@@ -136,6 +144,9 @@ func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effe
 	}
 	return fx.Do("delete the pod of "+s.Target, func() error {
 		e, ok := m.entry(s.Target)
+		if d := m.disks[s.Target]; ok && d != nil && d.doomed {
+			m.violated("the operator stops %s, and with it goes its volume", e.name)
+		}
 		if n := m.voters(anyone); ok && n > 2 && m.ready(s.Target) && m.voters(m.talks)-1 < m.quorum() {
 			m.violated("the operator stops %s, and with it the quorum", e.name)
 		}
@@ -169,6 +180,8 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 		}
 		e.role = etcd.Voter
 	case etcd.Nudge: // an entry like any other
+	case etcd.UpdatePeerURL:
+		e.url = s.Args[etcd.ArgPeerURL]
 	case etcd.MoveLeader:
 		if !m.follows(*e) || e.role != etcd.Voter {
 			return errUnhealthy

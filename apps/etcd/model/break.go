@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/governor-dev/governor/apps/etcd"
@@ -21,6 +22,7 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 		m.ill("is cut off", func(p *pod) { p.cut = true }), m.ill("is not seen by the operator", func(p *pod) { p.unseen = true }),
 		m.ill("is slow", func(p *pod) { p.slow = true }), m.ill("lies", func(p *pod) { p.lies = true }),
 		m.byHandRemoved, m.byHandAdded, m.silence, m.stripLabel,
+		m.doomVolume, m.doomAllVolumes, m.scaleSet, m.editSet, m.orphanSet, m.respell, m.stripPod,
 	}
 	return breaks[chance.IntN(len(breaks))](name, chance)
 }
@@ -36,14 +38,20 @@ func (m *Model) spare(name string) bool {
 	}
 	kept := m.voters(func(e entry) bool {
 		d, p := m.disks[e.name], m.pods[e.name]
-		goes := m.volatile && (p == nil || p.leaving) // and its data with it
+		goes := (m.volatile || d != nil && d.doomed) && (p == nil || p.leaving) // and its data with it
 		return e.name != name && !goes && d != nil && d.identity == e.id && d.index > 0
 	})
 	return len(m.list) > 0 && kept >= m.quorum()
 }
 
+// needsPod says that the data goes with the pod.
+func (m *Model) needsPod(name string) bool {
+	d := m.disks[name]
+	return m.volatile || d != nil && d.doomed
+}
+
 func (m *Model) losePod(name string, _ *rand.Rand) string {
-	if m.volatile && !m.spare(name) {
+	if m.needsPod(name) && !m.spare(name) {
 		return ""
 	}
 	m.LosePod(name)
@@ -51,7 +59,7 @@ func (m *Model) losePod(name string, _ *rand.Rand) string {
 }
 
 func (m *Model) loseAllPods(string, *rand.Rand) string {
-	if m.volatile {
+	if slices.ContainsFunc(keys(m.pods), m.needsPod) {
 		return ""
 	}
 	for _, name := range keys(m.pods) {
@@ -80,10 +88,13 @@ func (m *Model) wipeDisk(name string, _ *rand.Rand) string {
 }
 
 func (m *Model) endPod(name string, _ *rand.Rand) string {
-	if m.volatile && !m.spare(name) {
+	if m.needsPod(name) && !m.spare(name) {
 		return ""
 	}
 	m.pods[name].up, m.pods[name].ended = false, true
+	if d := m.disks[name]; d != nil && d.doomed {
+		m.loseDisks(name)
+	}
 	if m.volatile {
 		m.disks[name] = &disk{}
 	}
@@ -91,19 +102,19 @@ func (m *Model) endPod(name string, _ *rand.Rand) string {
 }
 
 func (m *Model) loseNode(name string, chance *rand.Rand) string {
-	if m.volatile && !m.spare(name) {
+	if m.needsPod(name) && !m.spare(name) {
 		return ""
 	}
 	m.bury(name)
 	if _, ok := m.sets[name]; ok {
 		m.spawn(name)
-		m.pods[name].nodeless = chance.IntN(90)
+		m.pods[name].nodeless = max(m.pods[name].nodeless, chance.IntN(90))
 	}
 	return "the node of " + name + " is lost, and another not at hand"
 }
 
 func (m *Model) loseSet(name string, _ *rand.Rand) string {
-	if m.volatile && !m.spare(name) {
+	if m.needsPod(name) && !m.spare(name) {
 		return ""
 	}
 	m.LoseSet(name)
@@ -194,6 +205,7 @@ func (m *Model) LosePod(name string) { m.bury(name) }
 // LoseSet takes the member's StatefulSet away, and Kubernetes then its pod.
 func (m *Model) LoseSet(name string) {
 	delete(m.sets, name)
+	delete(m.tampered, name)
 	if p, ok := m.pods[name]; ok {
 		p.leaving = true
 	}
@@ -203,7 +215,5 @@ func (m *Model) LoseSet(name string) {
 // quorum.
 func (m *Model) LoseVolume(name string) {
 	m.bury(name)
-	delete(m.disks, name)
-	delete(m.sizes, name)
-	delete(m.given, name)
+	m.loseDisks(name)
 }

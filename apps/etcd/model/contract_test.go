@@ -78,6 +78,22 @@ func (m modelled) LoseVolumes(_ *testing.T, members ...string) {
 
 func (m modelled) LoseSet(_ *testing.T, member string) { m.model.LoseSet(member) }
 
+func (m modelled) DeleteClaims(_ *testing.T, members ...string) {
+	for _, name := range members {
+		m.model.DeleteClaim(name)
+	}
+}
+
+func (m modelled) ScaleSet(_ *testing.T, member string)  { m.model.ScaleSet(member) }
+func (m modelled) EditSet(_ *testing.T, member string)   { m.model.EditSet(member) }
+func (m modelled) OrphanSet(_ *testing.T, member string) { m.model.OrphanSet(member) }
+func (m modelled) StripPod(_ *testing.T, member string)  { m.model.StripPod(member) }
+
+func (m modelled) RespellURL(t *testing.T, member string) {
+	t.Helper()
+	m.Await(t, "somebody respells the URL of "+member, func() error { return m.model.RespellURL(member) })
+}
+
 func (m modelled) RemoveByHand(t *testing.T, member string) {
 	t.Helper()
 	m.Await(t, "somebody removes "+member, func() error { return m.model.RemoveByHand(member) })

@@ -26,6 +26,10 @@ type pod struct {
 	cut, unseen, slow, lies bool
 	ill                     int
 
+	// badImage cannot be pulled; orphaned has lost its StatefulSet and runs on; stripped
+	// has lost its labels.
+	badImage, orphaned, stripped bool
+
 	// mute serves no client: it got its data as a snapshot, and no entry since.
 	mute bool
 
@@ -39,11 +43,13 @@ func (p *pod) observed(ready bool) etcd.Pod {
 	seen := etcd.Pod{
 		Exists: true, Ready: ready, Leaving: p.leaving, Ended: p.ended,
 		Revision: p.revision, Version: p.version, Exposure: p.exposure, Node: "node", Since: p.since,
-		Snapshots: p.snapshots,
+		Snapshots: p.snapshots, Stripped: p.stripped,
 	}
 	switch {
 	case p.nodeless > 0:
 		seen.Trouble, seen.Detail, seen.Node = lifecycle.Unschedulable, "no node is free", ""
+	case p.badImage:
+		seen.Trouble, seen.Detail = lifecycle.ImageUnpullable, "image not found"
 	case p.crashes > 1 && !p.up:
 		seen.Trouble, seen.Detail = lifecycle.CrashLooping, p.lastWords
 	}
@@ -57,7 +63,7 @@ func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 		m.live(name, m.pods[name], chance)
 	}
 	for _, name := range keys(m.sets) {
-		if _, ok := m.pods[name]; !ok && chance.IntN(2) == 0 {
+		if _, ok := m.pods[name]; !ok && !m.tampered[name].scaledToZero && chance.IntN(2) == 0 {
 			m.spawn(name)
 		}
 	}
@@ -70,7 +76,13 @@ func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 // spawn is the StatefulSet controller making a pod from the present template.
 func (m *Model) spawn(name string) {
 	s := m.sets[name]
-	m.pods[name] = &pod{version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock, snapshots: s.Snapshots}
+	m.pods[name] = &pod{
+		version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock, snapshots: s.Snapshots,
+		badImage: m.tampered[name].badImage,
+	}
+	if d := m.disks[name]; !m.volatile && (d == nil || d.doomed) {
+		m.pods[name].nodeless = forEver // no pod is scheduled without its claim
+	}
 	if m.volatile {
 		m.disks[name] = &disk{}
 	}
@@ -78,6 +90,7 @@ func (m *Model) spawn(name string) {
 
 func (m *Model) live(name string, p *pod, chance *rand.Rand) {
 	_, owned := m.sets[name]
+	p.orphaned = p.orphaned && !owned
 	switch {
 	case p.ill > 0:
 		p.ill--
@@ -85,13 +98,13 @@ func (m *Model) live(name string, p *pod, chance *rand.Rand) {
 		p.cut, p.unseen, p.slow, p.lies = false, false, false, false
 	}
 	switch {
-	case !owned || p.leaving:
+	case !owned && !p.orphaned || p.leaving:
 		if p.leaving = true; chance.IntN(2) == 0 {
 			m.bury(name)
 		}
 	case p.nodeless > 0:
 		p.nodeless--
-	case !p.up && !p.ended && chance.IntN(2) == 0:
+	case !p.up && !p.ended && !p.badImage && chance.IntN(2) == 0:
 		m.startUp(name, p)
 	}
 }
@@ -107,13 +120,21 @@ func (m *Model) startUp(name string, p *pod) {
 	}
 }
 
-// bury takes the pod away, with its data if that was its own.
+// bury takes the pod away, with its data if that was its own, or if it alone kept it.
 func (m *Model) bury(name string) {
 	delete(m.pods, name)
-	if m.volatile {
-		delete(m.disks, name)
+	if d := m.disks[name]; m.volatile || d != nil && d.doomed {
+		m.loseDisks(name)
 	}
 }
+
+func (m *Model) loseDisks(name string) {
+	delete(m.disks, name)
+	delete(m.sizes, name)
+	delete(m.given, name)
+}
+
+const forEver = 1 << 30
 
 // feel notes since when each member is as it is. Silence begins when a pod that
 // could answer first does not.

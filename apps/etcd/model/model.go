@@ -29,6 +29,8 @@ type disk struct {
 	minor    int // newest minor release that wrote it
 	// old says that entries of the old API come after the last snapshot.
 	old bool
+	// doomed says that its claim is being deleted: it goes with its pod.
+	doomed bool
 }
 
 // entry is a line of etcd's member list.
@@ -58,6 +60,8 @@ type Model struct {
 	doors map[string]door
 	sets  map[string]*etcd.Set
 	pods  map[string]*pod
+	// tampered is what somebody made of a StatefulSet.
+	tampered map[string]tampering
 	// disks are the volumes by member, or with volatile storage the pods' own.
 	disks map[string]*disk
 	sizes map[string]int64
@@ -73,6 +77,19 @@ type door struct {
 	cluster string
 }
 
+// tampering is an edit of a StatefulSet by hand.
+type tampering struct{ scaledToZero, badImage bool }
+
+func (t tampering) fields() string {
+	switch {
+	case t.scaledToZero:
+		return "spec.replicas"
+	case t.badImage:
+		return "spec.template.spec.containers"
+	}
+	return ""
+}
+
 type health struct {
 	is    etcd.Health
 	since time.Time
@@ -82,7 +99,8 @@ type health struct {
 func New(volatile bool) *Model {
 	return &Model{
 		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
-		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
+		tampered: map[string]tampering{},
+		pods:     map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
 	}
 }
 
@@ -132,8 +150,8 @@ func (m *Model) names(listed bool) []string {
 	for name := range m.sets {
 		known[name] = true
 	}
-	for name := range m.disks {
-		known[name] = known[name] || !m.volatile
+	for name, d := range m.disks {
+		known[name] = known[name] || m.volatile || !d.doomed
 	}
 	for _, e := range m.list {
 		known[e.name] = known[e.name] || listed
@@ -164,14 +182,16 @@ func (m *Model) member(name string) etcd.Member {
 	}
 	if s, ok := m.sets[name]; ok {
 		seen.Set = *s
+		seen.Set.Edited = m.tampered[name].fields()
 	}
 	d, hasDisk := m.disks[name]
-	seen.Volume = etcd.Volume{Exists: hasDisk || m.volatile && seen.Set.Exists, Size: m.sizes[name], Version: m.given[name]}
+	seen.Volume = etcd.Volume{Exists: hasDisk || m.volatile && seen.Set.Exists, Doomed: hasDisk && d.doomed, Size: m.sizes[name], Version: m.given[name]}
 	if h := m.health[name]; !h.since.IsZero() {
 		seen.Health, seen.Since = h.is, h.since
 	}
 	if p, ok := m.pods[name]; ok {
 		seen.Pod, seen.Volume.AwaitsPod = p.observed(m.ready(name)), p.awaited
+		seen.Pod.Stale = p.badImage != m.tampered[name].badImage
 		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && p.lastWords != unreadable && seen.Door == etcd.Shut, p.lastWords
 		if seen.Health != etcd.Unknown && hasDisk {
 			seen.Index, seen.Version = d.index, p.version

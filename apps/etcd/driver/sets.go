@@ -1,0 +1,122 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// edits remembers what was found edited in which generation of a StatefulSet: to render
+// one and compare it costs more than the rest of an observation.
+type edits struct {
+	mu    sync.Mutex
+	found map[types.UID]edit
+}
+
+type edit struct {
+	set, cluster int64 // generations
+	exposure     etcd.Exposure
+	legacy       bool
+	fields       string
+}
+
+func newEdits() *edits { return &edits{found: map[types.UID]edit{}} }
+
+func (e *edits) get(set types.UID) edit {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.found[set]
+}
+
+func (e *edits) put(set types.UID, found edit) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	const most = 10_000 // of a fleet; what is forgotten is compared again
+	if len(e.found) >= most {
+		clear(e.found)
+	}
+	e.found[set] = found
+}
+
+// findEdits names what was changed in the members' StatefulSets.
+func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
+	for i := range v.world.Members {
+		m := &v.world.Members[i]
+		set := v.parts.sets[m.Name]
+		if set == nil {
+			continue
+		}
+		now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: v.world.LegacyKeys}
+		known := d.edits.get(set.UID)
+		now.fields = known.fields
+		if now != known {
+			fields, err := d.edited(want, v.world, *m, set)
+			if err != nil {
+				return err
+			}
+			now.fields = strings.Join(fields, ", ")
+			d.edits.put(set.UID, now)
+		}
+		m.Set.Edited = now.fields
+	}
+	return nil
+}
+
+// edited compares the StatefulSet with what would be applied for the same member. One of
+// another revision gets its template with its next restart; that it has no replicas shows
+// all the same.
+func (d *Driver) edited(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) ([]string, error) {
+	spec, _, _ := strings.Cut(m.Set.Revision, ".")
+	if spec != etcd.Revision(want) || m.Set.Exposure == etcd.Unlabelled || seen.Certificates != "" {
+		if set.Spec.Replicas != nil && *set.Spec.Replicas != 1 {
+			return []string{"spec.replicas"}, nil
+		}
+		return nil, nil
+	}
+	declared, err := etcd.StatefulSet(want, seen, lifecycle.Step{Target: m.Name, Args: map[string]string{
+		etcd.ArgVersion: m.Set.Version, etcd.ArgRevision: m.Set.Revision, etcd.ArgExposed: string(m.Set.Exposure),
+		etcd.ArgSnapshots: string(m.Set.Snapshots),
+	}})
+	if err != nil {
+		return nil, nil //nolint:nilerr // a version that cannot be read is another rule's matter
+	}
+	return d.comparer.Differs(want, declared, set)
+}
+
+// restoreSet applies the declaration. It makes no volume: the member has one.
+func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
+	set, err := etcd.StatefulSet(want, v.world, s)
+	if err != nil {
+		return err
+	}
+	return apply.One(ctx, d.client, d.live, want, set)
+}
+
+// labelPod gives the pod the labels of the template again.
+func (d *Driver) labelPod(ctx context.Context, p parts, member string) error {
+	seen, set := p.pods[member], p.sets[member]
+	if seen == nil || set == nil {
+		return &lifecycle.Postponed{Because: "the pod is not there any more"}
+	}
+	pod := seen.DeepCopy()
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	for key, value := range set.Spec.Template.Labels {
+		pod.Labels[key] = value
+	}
+	if err := d.client.Patch(ctx, pod, client.MergeFrom(seen)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot label the pod of %s: %w", member, err)
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package model
+
+import (
+	"math/rand/v2"
+	"strings"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// DeleteClaim deletes the member's claim, as kubectl delete pvc would: while a pod with a
+// node uses it, it stays, and so does the data.
+func (m *Model) DeleteClaim(name string) { m.deleteClaim(name) }
+
+func (m *Model) deleteClaim(name string) {
+	d, p := m.disks[name], m.pods[name]
+	switch {
+	case d == nil || m.volatile:
+	case p == nil || p.ended || p.nodeless > 0:
+		m.loseDisks(name)
+	default:
+		d.doomed = true
+	}
+}
+
+// ScaleSet scales the member's StatefulSet to zero, as kubectl scale would.
+func (m *Model) ScaleSet(name string) {
+	t := m.tampered[name]
+	t.scaledToZero = true
+	m.tampered[name] = t
+	if p, ok := m.pods[name]; ok {
+		p.leaving = true
+	}
+}
+
+// EditSet gives the member's StatefulSet an image that does not exist.
+func (m *Model) EditSet(name string) {
+	t := m.tampered[name]
+	t.badImage = true
+	m.tampered[name] = t
+}
+
+// OrphanSet deletes the member's StatefulSet and leaves its pod.
+func (m *Model) OrphanSet(name string) {
+	delete(m.sets, name)
+	delete(m.tampered, name)
+	if p, ok := m.pods[name]; ok {
+		p.orphaned = true
+	}
+}
+
+// RespellURL gives the member another spelling of its peer URL, as etcdctl would.
+func (m *Model) RespellURL(name string) error {
+	e, ok := m.entry(name)
+	if !ok || !m.hasQuorum() {
+		return errNoLeader
+	}
+	e.url = strings.Replace(e.url, ".svc:", ".svc.cluster.local:", 1)
+	return nil
+}
+
+// StripPod takes the labels from the member's pod. Its StatefulSet releases it.
+func (m *Model) StripPod(name string) {
+	if p, ok := m.pods[name]; ok {
+		p.stripped, p.exposure = true, etcd.Unlabelled
+	}
+}
+
+func (p *pod) relabel(set *etcd.Set) {
+	if p != nil && set != nil {
+		p.stripped, p.exposure = false, set.Exposure
+	}
+}
+
+func (m *Model) doomVolume(name string, _ *rand.Rand) string {
+	d, p := m.disks[name], m.pods[name]
+	if d == nil || m.volatile || (p.leaving || p.ended || p.nodeless > 0) && !m.spare(name) {
+		return ""
+	}
+	m.deleteClaim(name)
+	return "somebody deletes the claim of " + name
+}
+
+func (m *Model) doomAllVolumes(_ string, chance *rand.Rand) string {
+	for _, name := range keys(m.pods) {
+		m.doomVolume(name, chance)
+	}
+	return "somebody deletes all claims"
+}
+
+func (m *Model) scaleSet(name string, _ *rand.Rand) string {
+	if _, ok := m.sets[name]; !ok || m.needsPod(name) && !m.spare(name) {
+		return ""
+	}
+	m.ScaleSet(name)
+	return "somebody scales the StatefulSet " + name + " to zero"
+}
+
+func (m *Model) editSet(name string, _ *rand.Rand) string {
+	if _, ok := m.sets[name]; !ok {
+		return ""
+	}
+	m.EditSet(name)
+	return "somebody edits the image of the StatefulSet " + name
+}
+
+func (m *Model) orphanSet(name string, _ *rand.Rand) string {
+	if _, ok := m.sets[name]; !ok {
+		return ""
+	}
+	m.OrphanSet(name)
+	return "somebody deletes the StatefulSet " + name + " with --cascade=orphan"
+}
+
+func (m *Model) respell(name string, _ *rand.Rand) string {
+	if m.RespellURL(name) != nil {
+		return ""
+	}
+	return "somebody respells the peer URL of " + name
+}
+
+func (m *Model) stripPod(name string, _ *rand.Rand) string {
+	m.StripPod(name)
+	return "somebody takes all labels from the pod of " + name
+}
