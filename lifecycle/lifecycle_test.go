@@ -58,6 +58,25 @@ func TestGateNeverObjectsToWhatMakesNothingWorse(t *testing.T) {
 	}
 }
 
+// An absolute gate lets nothing be destroyed while its promise is broken.
+func TestAnAbsoluteGateHoldsWhatDestroys(t *testing.T) {
+	gate := lifecycle.Gate[int]{
+		Name: "KeepsQuorum", Absolute: true,
+		Harm: func(missing int) int { return missing },
+		Says: func(_, _ int, _ lifecycle.Step) string { return "too few would serve" },
+	}
+	for class, refused := range map[lifecycle.Class]bool{
+		lifecycle.Routine: false, lifecycle.Disruptive: false, lifecycle.Destructive: true, lifecycle.Irreversible: true,
+	} {
+		if got := gate.Judge(1, 1, lifecycle.Step{Class: class}) != nil; got != refused {
+			t.Errorf("a %s step that makes a broken promise no worse: refused = %v, want %v", class, got, refused)
+		}
+		if gate.Judge(1, 0, lifecycle.Step{Class: class}) != nil {
+			t.Errorf("a %s step during which the promise is kept is refused", class)
+		}
+	}
+}
+
 func TestSummary(t *testing.T) {
 	step := lifecycle.Step{Name: "AddMember", Reason: "TooFewMembers"}
 	cases := map[string]struct {

@@ -42,10 +42,10 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	goal := aim(want, seen)
 	decision := lifecycle.First(
 		unnamed(want),               // what must be remembered is written down first
+		editedSet(goal, seen),       // what somebody made of a StatefulSet, such as no replicas
 		smallVolume(want, seen),     // no wait comes before it: a full disk may be why a member does not serve
 		roomForPod(goal, seen),      // nor is anything lost by making the pod of a silent member again
 		forming(goal, seen, now),    // all members at once, until a cluster is there
-		editedSet(goal, seen),       // what somebody made of a StatefulSet, such as no replicas
 		failedChange(goal, seen),    // who does not run anyway takes a corrected spec at once
 		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
 		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there

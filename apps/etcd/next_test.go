@@ -23,7 +23,7 @@ type page struct {
 
 func TestNext(t *testing.T) {
 	pages := map[string]page{}
-	for _, chapter := range []map[string]page{begins(), grows(), shrinks(), heals(), loses(), changes(), ends()} {
+	for _, chapter := range []map[string]page{begins(), grows(), shrinks(), heals(), loses(), byUsers(), changes(), ends()} {
 		for name, p := range chapter {
 			if _, twice := pages[name]; twice {
 				t.Fatalf("two pages %s", name)
@@ -223,6 +223,30 @@ func loses() map[string]page {
 		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(lifecycle.CrashLooping, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+	}
+}
+
+// byUsers: what users do by hand to what Governor made.
+func byUsers() map[string]page {
+	three := func(s scene) *etcdv1.EtcdCluster { return told(wanted(3), s) }
+	all := serving(3).with("e-0", doomed).with("e-1", doomed).with("e-2", doomed)
+	four := serving(4).with("e-0", doomed).with("e-1", doomed)
+	last := serving(4).with("e-0", doomed)
+	zero := serving(3).silent().with("e-0", scaledToZero).with("e-1", scaledToZero).with("e-2", scaledToZero)
+	other := serving(3).with("e-1", func(m *etcd.Member) { m.PeerURL = "http://e-1-0.e.ns.svc.cluster.local:2380" })
+	odd := serving(2).with("e-2", func(m *etcd.Member) { *m = whole(2, etcd.Newest); down(time.Hour)(m); m.ID, m.Role = 0, "" }).
+		with("f9", func(m *etcd.Member) {
+			*m = etcd.Member{Name: "f9", ID: 0xf9, Stranger: true, Role: etcd.Voter, PeerURL: "http://x"}
+		})
+	stripped := serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Stripped = true })
+	return map[string]page{
+		"ClaimsDeleted":   {"another joins first", three(all), all, "Proceed AddLearner e-3 (VolumeDeleted)"},
+		"Replaced":        {"then a follower goes", three(four), four, "Proceed RemoveMember e-1 (VolumeDeleted)"},
+		"LeaderReplaced":  {"the leader hands over first", three(last), last, "Proceed MoveLeader e-1 (VolumeDeleted)"},
+		"AllScaledToZero": {"replicas are put back without a quorum", three(serving(3)), zero, "Proceed RestoreStatefulSet e-0 (StatefulSetEdited)"},
+		"Respelled":       {"a member is known by its ID", three(serving(3)), other, "Proceed UpdatePeerURL e-1 (PeerURLChanged)"},
+		"Unidentified":    {"who may be a member is not removed", wanted(3), odd, "Blocked MemberUnidentified"},
+		"Stripped":        {"the pod gets its labels again", three(serving(3)), stripped, "Proceed LabelPod e-1 (LabelsMissing)"},
 	}
 }
 

@@ -40,7 +40,7 @@ func small(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	if Volatile(want) || size == nil || !ours(m) || seen.Listed && !listed(m) {
 		return false
 	}
-	return m.Volume.Exists && !m.Volume.Lost && m.Volume.Size < size.Value()
+	return m.Volume.Exists && !m.Volume.Lost && !m.Volume.Doomed && m.Volume.Size < size.Value()
 }
 
 // roomForPod makes the pod of a member again that could not run before its volume grew. Some
@@ -48,7 +48,7 @@ func small(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 // before it tries a container again. A member that serves keeps its pod.
 func roomForPod(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.CrashLooping && !m.Pod.Leaving && !seen.serving(m)
+		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.CrashLooping && !m.Pod.Leaving && !seen.serving(m) && !doomed(m)
 	})
 	if !ok || Volatile(want.EtcdCluster) {
 		return lifecycle.Decision{}
