@@ -15,7 +15,7 @@ var converted = []string{"etcdclusters.etcd.database.coreos.com"}
 func conversions() *conversion.Handler {
 	const cluster = "EtcdCluster"
 	h := conversion.New()
-	conversion.Add(h, v1beta2.GroupVersion.WithKind(cluster), etcdv1.GroupVersion, legacy.ToV1)
-	conversion.Add(h, etcdv1.GroupVersion.WithKind(cluster), v1beta2.GroupVersion, legacy.FromV1)
+	conversion.Add(h, v1beta2.GroupVersion.WithKind(cluster), etcdv1.GroupVersion, legacy.ToV1, legacy.RestoreV1)
+	conversion.Add(h, etcdv1.GroupVersion.WithKind(cluster), v1beta2.GroupVersion, legacy.FromV1, legacy.CarryV1)
 	return h
 }

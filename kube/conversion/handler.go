@@ -7,11 +7,13 @@
 package conversion
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/json"
@@ -43,16 +45,44 @@ type object[S any] interface {
 	runtime.Object
 }
 
+// Carry completes what was converted with what the Go types of the function lack:
+// fields of a later release, whose definition is installed already. Both objects are
+// decoded JSON.
+type Carry func(in, out map[string]any) error
+
 // Add lets the handler convert objects of the kind to the version by a function
 // that keeps no part of its argument.
-func Add[S, D any, P object[S], Q object[D]](h *Handler, from schema.GroupVersionKind, to schema.GroupVersion, convert func(P) (Q, error)) {
+func Add[S, D any, P object[S], Q object[D]](h *Handler, from schema.GroupVersionKind, to schema.GroupVersion,
+	convert func(P) (Q, error), carries ...Carry) {
 	h.functions[route{from, to}] = func(raw []byte) (runtime.Object, error) {
 		in := P(new(S))
 		if err := json.Unmarshal(raw, in); err != nil {
 			return nil, blame(raw, err, func(part []byte) error { return json.Unmarshal(part, P(new(S))) })
 		}
-		return convert(in)
+		out, err := convert(in)
+		if err != nil || len(carries) == 0 {
+			return out, err
+		}
+		return completed(raw, out, carries)
 	}
+}
+
+// completed is the converted object with what the functions carry into it.
+func completed(raw []byte, converted runtime.Object, carries []Carry) (runtime.Object, error) {
+	var in, out map[string]any
+	known, err := json.Marshal(converted)
+	if err != nil {
+		return nil, err
+	}
+	if err := errors.Join(json.Unmarshal(raw, &in), json.Unmarshal(known, &out)); err != nil {
+		return nil, err
+	}
+	for _, carry := range carries {
+		if err := carry(in, out); err != nil {
+			return nil, err
+		}
+	}
+	return &unstructured.Unstructured{Object: out}, nil
 }
 
 // ServeHTTP implements http.Handler.

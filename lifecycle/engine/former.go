@@ -44,8 +44,12 @@ type translated struct {
 	next admission.Handler
 }
 
-// Handle implements admission.Handler.
+// Handle implements admission.Handler. The object is completed before it is converted:
+// a conversion may need the status, which the API server adds after it asks here.
 func (t translated) Handle(ctx context.Context, req admission.Request) admission.Response {
+	if wish, err := completed(req.Object.Raw, req.OldObject.Raw); err == nil {
+		req.Object = runtime.RawExtension{Raw: wish}
+	}
 	for _, obj := range []*runtime.RawExtension{&req.Object, &req.OldObject} {
 		if len(obj.Raw) == 0 {
 			continue

@@ -30,8 +30,8 @@ const etcdClusters = "etcdclusters.etcd.database.coreos.com"
 // conversions are those of cmd/governor.
 func conversions() *conversion.Handler {
 	h := conversion.New()
-	conversion.Add(h, v1beta2.GroupVersion.WithKind("EtcdCluster"), etcdv1.GroupVersion, legacy.ToV1)
-	conversion.Add(h, etcdv1.GroupVersion.WithKind("EtcdCluster"), v1beta2.GroupVersion, legacy.FromV1)
+	conversion.Add(h, v1beta2.GroupVersion.WithKind("EtcdCluster"), etcdv1.GroupVersion, legacy.ToV1, legacy.RestoreV1)
+	conversion.Add(h, etcdv1.GroupVersion.WithKind("EtcdCluster"), v1beta2.GroupVersion, legacy.FromV1, legacy.CarryV1)
 	return h
 }
 

@@ -155,8 +155,8 @@ type StorageSpec struct {
 	// +optional
 	Size *resource.Quantity `json:"size,omitempty"`
 
-	// Storage class of the volumes; without it the default class.
-	// +kubebuilder:validation:MinLength=1
+	// Storage class of the volumes; without it the default class. An empty name means
+	// volumes that have no class, as in a PersistentVolumeClaim.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`

@@ -88,6 +88,11 @@ type EtcdClusterStatus struct {
 	// What the operator must remember about this cluster. Do not edit it.
 	// +optional
 	Memory *Memories `json:"memory,omitempty"`
+
+	// Spec and status as they were last written in v1beta2, as JSON, where v1 cannot
+	// express them. Do not edit it.
+	// +optional
+	V1Beta2 string `json:"v1beta2,omitempty"`
 }
 
 // VersionStatus tells which versions are meant and run.

@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: members, Services and Secrets are named after it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': Services are named after it"
+// +kubebuilder:validation:XValidation:rule="self.?status.v1.orValue('') == oldSelf.?status.v1.orValue('')",message="status.v1 holds what v1beta2 cannot express and cannot be written in v1beta2: keep it, or write the object in v1"
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -40,10 +41,12 @@ type ClusterSpec struct {
 	Size int32 `json:"size"`
 
 	// Repository of etcd's images; the default is quay.io/coreos/etcd.
+	// +kubebuilder:validation:MaxLength=500
 	// +optional
 	Repository string `json:"repository,omitempty"`
 
-	// Release of etcd, such as "3.2.13", which is also the default.
+	// Release of etcd, such as "3.2.13", which is also the default of a new cluster.
+	// An update without it leaves the release as it is.
 	// +kubebuilder:validation:MaxLength=20
 	// +kubebuilder:validation:XValidation:rule="self == '' || self.matches('^v?3[.][0-9]{1,2}([.][0-9]{1,3})?$')",messageExpression="'spec.version is \"' + self + '\", allowed are releases such as \"3.5.21\"'"
 	// +optional
@@ -86,18 +89,23 @@ type PodPolicy struct {
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 
 	// Taints that the pods tolerate.
+	// +kubebuilder:validation:MaxItems=50
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
 	// Environment of etcd's container. What the operator decides is refused.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:XValidation:rule="self.all(e, !e.name.startsWith('ETCD_NAME') && !e.name.startsWith('ETCD_DATA_DIR') && !e.name.startsWith('ETCD_WAL_DIR') && !e.name.startsWith('ETCD_CONFIG_FILE') && !e.name.startsWith('ETCD_FORCE_NEW_CLUSTER') && !e.name.startsWith('ETCD_STRICT_RECONFIG_CHECK') && !e.name.startsWith('ETCD_DISCOVERY') && !e.name.startsWith('ETCD_PROXY') && !e.name.startsWith('ETCD_ENABLE_V2') && !e.name.startsWith('ETCD_INITIAL_CLUSTER') && !e.name.startsWith('ETCD_INITIAL_ADVERTISE') && !e.name.startsWith('ETCD_LISTEN_') && !e.name.startsWith('ETCD_ADVERTISE_') && !e.name.startsWith('ETCD_PEER_') && !e.name.startsWith('ETCD_CERT_FILE') && !e.name.startsWith('ETCD_KEY_FILE') && !e.name.startsWith('ETCD_TRUSTED_CA_FILE') && !e.name.startsWith('ETCD_CA_FILE') && !e.name.startsWith('ETCD_CLIENT_CERT_AUTH') && !e.name.startsWith('ETCD_AUTO_TLS'))",message="spec.pod.etcdEnv must not set what the operator decides: names, URLs, membership, the data directory and the TLS files"
+	// +listType=map
+	// +listMapKey=name
 	// +optional
 	EtcdEnv []corev1.EnvVar `json:"etcdEnv,omitempty"`
 
 	// Claim for each member's volume; without it data lives as long as the pod.
 	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.pod.persistentVolumeClaimSpec.storageClassName cannot be changed: create another cluster"
-	// +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests && has(oldSelf.resources) && has(oldSelf.resources.requests) && 'storage' in oldSelf.resources.requests) || quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage cannot shrink: volumes only grow"
+	// +kubebuilder:validation:XValidation:rule="!has(self.storageClassName) || self.storageClassName.size() <= 253",message="spec.pod.persistentVolumeClaimSpec.storageClassName must be at most 253 characters long"
+	// +kubebuilder:validation:XValidation:rule="!('storage' in self.?resources.requests.orValue({})) || quantity(string(self.resources.requests['storage'])).compareTo(quantity('64Mi')) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage must be at least 64Mi: etcd reserves log files of that size"
+	// +kubebuilder:validation:XValidation:rule="!('storage' in self.?resources.requests.orValue({})) || quantity(string(self.resources.requests['storage'])).compareTo(quantity('storage' in oldSelf.?resources.requests.orValue({}) ? string(oldSelf.resources.requests['storage']) : '8Gi')) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage cannot shrink: volumes only grow, and without it they have 8Gi"
 	// +optional
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 
@@ -140,6 +148,7 @@ type StaticTLS struct {
 	Member *MemberSecret `json:"member,omitempty"`
 
 	// Secret with etcd-client.crt, etcd-client.key and etcd-client-ca.crt.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	OperatorSecret string `json:"operatorSecret,omitempty"`
 }
@@ -147,10 +156,12 @@ type StaticTLS struct {
 // MemberSecret has the certificates of the members.
 type MemberSecret struct {
 	// Secret with peer.crt, peer.key and peer-ca.crt.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	PeerSecret string `json:"peerSecret,omitempty"`
 
 	// Secret with server.crt, server.key and server-ca.crt.
+	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServerSecret string `json:"serverSecret,omitempty"`
 }
@@ -196,6 +207,11 @@ type ClusterStatus struct {
 	// Version that the members are changing to; empty when they are not.
 	// +optional
 	TargetVersion string `json:"targetVersion"`
+
+	// The object's spec and status in v1, as JSON, with all that v1beta2 cannot
+	// express. The conversion writes it; clients cannot.
+	// +optional
+	V1 string `json:"v1,omitempty"`
 }
 
 // ClusterCondition is one fact about the cluster.

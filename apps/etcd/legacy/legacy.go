@@ -1,15 +1,18 @@
 // Package legacy converts between the legacy API v1beta2 and v1, without losing
-// anything: what one cannot express is kept in an annotation of the other, and a
-// field that was not touched comes back as it was written.
+// anything. What one version cannot express is kept in the status of the other: the
+// API server keeps the status over every write of the object and drops it from a
+// new object, so a client can neither lose it nor make it up
+// (docs/adr/0023-what-a-version-cannot-say-is-in-its-status.md).
 package legacy
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,19 +20,14 @@ import (
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
 )
 
-// Annotations that carry what the other version cannot express.
-const (
-	// AnnotationV1Beta2 on a v1 object is the spec and status it had in v1beta2.
-	AnnotationV1Beta2 = "etcd.database.coreos.com/v1beta2"
-	// AnnotationV1 on a v1beta2 object is the spec and status it has in v1.
-	AnnotationV1 = "etcd.database.coreos.com/v1"
-)
-
 // defaultVersion is what the legacy operator ran where no version was given.
 const defaultVersion = "3.2.13"
 
 // defaultSize is what the API server makes of a v1 object without a size.
 const defaultSize = "8Gi"
+
+// same compares values as the API server stores them.
+var same = equality.Semantic.DeepEqual
 
 // kept is an object without its metadata.
 type kept[S, T any] struct {
@@ -42,79 +40,125 @@ type (
 	keptLegacy = kept[v1beta2.ClusterSpec, v1beta2.ClusterStatus]
 )
 
-// ToV1 converts a legacy object. What it was in v1 before, if it was, is changed
-// only where the legacy object was changed since.
+// ToV1 converts a legacy object. A legacy object with status.v1 changes only those
+// fields of v1 in which it differs from what v1beta2 showed of them.
 func ToV1(in *v1beta2.EtcdCluster) (*etcdv1.EtcdCluster, error) {
 	out := &etcdv1.EtcdCluster{ObjectMeta: *in.ObjectMeta.DeepCopy()}
 	out.TypeMeta = typeMeta(etcdv1.GroupVersion.String())
-	before, had, err := take[keptV1](&out.ObjectMeta, AnnotationV1)
-	if err != nil {
-		return nil, err
-	}
-	out.Spec = fromLegacy(in.Name, in.Spec)
-	if had {
-		out.Spec = before.Spec
-		if !reflect.DeepEqual(in.Status, v1beta2.ClusterStatus{}) {
-			out.Status = before.Status // else the object is made anew from an old one's manifest, and has no past
+	said := keptLegacy{*in.Spec.DeepCopy(), *in.Status.DeepCopy()}
+	said.Status.V1 = ""
+	out.Spec = fromLegacy(in.Name, said.Spec)
+	if in.Status.V1 != "" {
+		var before keptV1
+		if err := json.Unmarshal([]byte(in.Status.V1), &before); err != nil {
+			return nil, fmt.Errorf("status.v1 is not readable: %w", err)
 		}
-		overlayV1(&out.Spec, fromLegacy(in.Name, toLegacy(before.Spec)), fromLegacy(in.Name, in.Spec))
-		if reflect.DeepEqual(in.Status, statusToLegacy(out)) && reflect.DeepEqual(in.Spec, toLegacy(out.Spec)) {
-			return out, nil // the legacy object says nothing that v1 does not
+		out.Spec, out.Status = *before.Spec.DeepCopy(), before.Status
+		shown := show(in.Name, &before)
+		omit(&said.Spec, shown)
+		overlayV1(&out.Spec, fromLegacy(in.Name, shown), fromLegacy(in.Name, said.Spec))
+		if err := refuse(before.Spec, out.Spec); err != nil {
+			return nil, err
 		}
 	}
-	return out, put(&out.ObjectMeta, AnnotationV1Beta2, keptLegacy{in.Spec, in.Status})
+	if observed(out.Status) {
+		said.Status = v1beta2.ClusterStatus{} // v1 says it, and better
+	}
+	return out, put(&out.Status.V1Beta2, said, same(said, keptLegacy{Spec: toLegacy(out.Spec)}))
 }
 
 // FromV1 converts to the legacy API.
 func FromV1(in *etcdv1.EtcdCluster) (*v1beta2.EtcdCluster, error) {
 	out := &v1beta2.EtcdCluster{ObjectMeta: *in.ObjectMeta.DeepCopy()}
 	out.TypeMeta = typeMeta(v1beta2.GroupVersion.String())
-	// What is not readable is no reason to fail, for then a list of all objects
-	// would fail: v1 says all that matters.
-	before, had, err := take[keptLegacy](&out.ObjectMeta, AnnotationV1Beta2)
-	had = had && err == nil
-	out.Spec, out.Status = toLegacy(in.Spec), statusToLegacy(in)
-	if had {
-		out.Spec = before.Spec
-		overlayLegacy(&out.Spec, toLegacy(fromLegacy(in.Name, before.Spec)), toLegacy(in.Spec))
-		if reflect.DeepEqual(in.Status, etcdv1.EtcdClusterStatus{}) {
-			out.Status = before.Status
-		}
-		if reflect.DeepEqual(in.Spec, fromLegacy(in.Name, before.Spec)) && reflect.DeepEqual(in.Status, etcdv1.EtcdClusterStatus{}) {
-			return out, nil // v1 says nothing that the legacy object does not
-		}
+	now := keptV1{in.Spec, in.Status}
+	out.Spec, out.Status = show(in.Name, &now), statusToLegacy(in)
+	if said := legacyOf(in.Status); said != nil && !observed(in.Status) {
+		out.Status = said.Status
 	}
-	return out, put(&out.ObjectMeta, AnnotationV1, keptV1{in.Spec, in.Status})
+	return out, put(&out.Status.V1, now, false)
 }
 
 func typeMeta(apiVersion string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: "EtcdCluster"}
 }
 
-// take reads the annotation and removes it.
-func take[K any](meta *metav1.ObjectMeta, key string) (k K, had bool, err error) {
-	raw, had := meta.Annotations[key]
-	if !had {
-		return k, false, nil
+// put writes the value as JSON, or nothing if it is needless.
+func put(field *string, value any, needless bool) error {
+	*field = ""
+	if needless {
+		return nil
 	}
-	if delete(meta.Annotations, key); len(meta.Annotations) == 0 {
-		meta.Annotations = nil
-	}
-	if err := json.Unmarshal([]byte(raw), &k); err != nil {
-		return k, true, fmt.Errorf("metadata.annotations[%s] is not readable; remove it: %w", key, err)
-	}
-	return k, true, nil
+	raw, err := json.Marshal(value)
+	*field = string(raw)
+	return err
 }
 
-func put(meta *metav1.ObjectMeta, key string, value any) error {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return err
+// legacyOf is what was last written in v1beta2, or nil. A status that is not readable
+// is no reason to fail: a list of all objects would fail, and v1 says all that matters.
+func legacyOf(status etcdv1.EtcdClusterStatus) *keptLegacy {
+	said := &keptLegacy{}
+	if status.V1Beta2 == "" || json.Unmarshal([]byte(status.V1Beta2), said) != nil {
+		return nil
 	}
-	if meta.Annotations == nil {
-		meta.Annotations = map[string]string{}
+	return said
+}
+
+// observed reports whether Governor has written a status of its own.
+func observed(status etcdv1.EtcdClusterStatus) bool {
+	status.V1Beta2 = ""
+	return !same(status, etcdv1.EtcdClusterStatus{})
+}
+
+// show is the spec in v1beta2: what was last written there, with what v1 changed since.
+func show(cluster string, now *keptV1) v1beta2.ClusterSpec {
+	shown := toLegacy(*now.Spec.DeepCopy())
+	said := legacyOf(now.Status)
+	if said == nil {
+		return shown
 	}
-	meta.Annotations[key] = string(raw)
+	overlayLegacy(&said.Spec, toLegacy(fromLegacy(cluster, said.Spec)), shown)
+	return said.Spec
+}
+
+// omit gives the fields that have a default in v1beta2 the value that was shown, if
+// the object lacks them. A manifest without them must not move data to the release or
+// the volume size that were the default for new clusters.
+func omit(said *v1beta2.ClusterSpec, shown v1beta2.ClusterSpec) {
+	if said.Version == "" {
+		said.Version = shown.Version
+	}
+	size, ok := storageOf(shown)
+	if _, given := storageOf(*said); ok && !given && said.Pod != nil && said.Pod.PersistentVolumeClaimSpec != nil {
+		claim := said.Pod.PersistentVolumeClaimSpec
+		if claim.Resources.Requests == nil {
+			claim.Resources.Requests = corev1.ResourceList{}
+		}
+		claim.Resources.Requests[corev1.ResourceStorage] = size
+	}
+}
+
+// storageOf is the volume size that the claim asks for.
+func storageOf(s v1beta2.ClusterSpec) (resource.Quantity, bool) {
+	if s.Pod == nil || s.Pod.PersistentVolumeClaimSpec == nil {
+		return resource.Quantity{}, false
+	}
+	size, ok := s.Pod.PersistentVolumeClaimSpec.Resources.Requests[corev1.ResourceStorage]
+	return size, ok
+}
+
+// refuse reports what v1 does not allow and the schema of v1beta2 cannot see. The API
+// server validates an object in the version of the request only.
+func refuse(before, now etcdv1.EtcdClusterSpec) error {
+	switch {
+	case now.TLS.Mode != before.TLS.Mode:
+		return fmt.Errorf("spec.TLS: in v1 spec.tls.mode is %s and cannot be changed to %s: create another cluster", before.TLS.Mode, now.TLS.Mode)
+	case now.Storage.Medium != before.Storage.Medium:
+		return fmt.Errorf("spec.pod.persistentVolumeClaimSpec: in v1 spec.storage.medium is %s and cannot be changed to %s: create another cluster",
+			before.Storage.Medium, now.Storage.Medium)
+	case now.Image != "" && now.Repository != "":
+		return errors.New("spec.repository cannot be set: the object has spec.image in v1, and they exclude each other")
+	}
 	return nil
 }
 
@@ -190,7 +234,7 @@ func toLegacy(in etcdv1.EtcdClusterSpec) v1beta2.ClusterSpec {
 	out := v1beta2.ClusterSpec{
 		Size: in.Size, Repository: in.Repository, Version: in.Version, Paused: in.Paused, TLS: tlsToLegacy(in.TLS),
 	}
-	if !reflect.DeepEqual(*pod, v1beta2.PodPolicy{}) {
+	if !same(*pod, v1beta2.PodPolicy{}) {
 		out.Pod = pod
 	}
 	return out

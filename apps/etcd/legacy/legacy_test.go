@@ -1,6 +1,8 @@
 package legacy_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
@@ -35,84 +37,159 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-const seeds = 2000
+const seeds = 1000
 
-func TestLegacyToV1AndBackLosesNothing(t *testing.T) {
-	for seed := range int64(seeds) {
-		in := &v1beta2.EtcdCluster{}
-		filler(seed).Fill(in)
-		in.APIVersion, in.Spec.Size = v1beta2.GroupVersion.String(), int32(seed%9)+1
-		mid, err := legacy.ToV1(in)
+// filled is a legacy object with random fields.
+func filled(seed int64) *v1beta2.EtcdCluster {
+	obj := &v1beta2.EtcdCluster{}
+	filler(seed).Fill(obj)
+	obj.APIVersion, obj.Spec.Size, obj.Status.V1 = v1beta2.GroupVersion.String(), int32(seed%9)+1, ""
+	return obj
+}
+
+// modern is a v1 object with random fields that was last written in v1beta2 with
+// other random fields, or never.
+func modern(t *testing.T, seed int64) *etcdv1.EtcdCluster {
+	t.Helper()
+	obj := &etcdv1.EtcdCluster{}
+	filler(seed).Fill(obj)
+	obj.APIVersion, obj.Spec.Size, obj.Status.V1Beta2 = etcdv1.GroupVersion.String(), int32(seed%9)+1, ""
+	if obj.Spec.Image != "" {
+		obj.Spec.Repository = "" // they exclude each other
+	}
+	if seed%2 == 0 {
+		said := filled(seed + 1)
+		raw, err := json.Marshal(map[string]any{"spec": said.Spec, "status": said.Status})
 		if err != nil {
 			t.Fatal(err)
 		}
-		out, err := legacy.FromV1(stored(t, mid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !equality.Semantic.DeepEqual(in, out) {
-			t.Fatalf("seed %d: %s", seed, cmp.Diff(in, out))
-		}
+		obj.Status.V1Beta2 = string(raw)
+	}
+	return obj
+}
+
+// hop converts as the API server does: what is converted is stored or sent.
+func hop[In, Out any](t *testing.T, convert func(*In) (*Out, error), in *In) *Out {
+	t.Helper()
+	out, err := convert(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stored(t, out)
+}
+
+func differs(t *testing.T, seed int64, why string, want, got any) {
+	t.Helper()
+	if !equality.Semantic.DeepEqual(want, got) {
+		t.Fatalf("seed %d: %s: %s", seed, why, cmp.Diff(want, got))
 	}
 }
 
-func TestV1ToLegacyAndBackLosesNothing(t *testing.T) {
-	for seed := range int64(seeds) {
-		in := &etcdv1.EtcdCluster{}
-		filler(seed).Fill(in)
-		in.APIVersion, in.Spec.Size = etcdv1.GroupVersion.String(), int32(seed%9)+1
-		mid, err := legacy.FromV1(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := legacy.ToV1(stored(t, mid))
-		if err != nil {
-			t.Fatal(err)
-		}
-		delete(out.Annotations, legacy.AnnotationV1Beta2)
-		if !equality.Semantic.DeepEqual(in, out) {
-			t.Fatalf("seed %d: %s", seed, cmp.Diff(in, out))
-		}
+// nothingIsLost converts both ways and back, and writes through the older version.
+func nothingIsLost(t *testing.T, seed int64) {
+	t.Helper()
+	old := filled(seed)
+	back := hop(t, legacy.FromV1, hop(t, legacy.ToV1, old))
+	back.Status.V1 = ""
+	differs(t, seed, "v1beta2 to v1 and back", old, back)
+
+	now := modern(t, seed)
+	again := hop(t, legacy.ToV1, hop(t, legacy.FromV1, now))
+	differs(t, seed, "v1 to v1beta2 and back", forget(now), forget(again))
+
+	update := hop(t, legacy.FromV1, now)
+	update.Annotations = map[string]string{"etcd.database.coreos.com/v1": `{"spec":{"tls":{"mode":"Disabled"}}}`}
+	update.Spec = expressible(now, filled(seed+2).Spec)
+	after := hop(t, legacy.ToV1, update)
+	differs(t, seed, "a PUT in v1beta2", inexpressible(now), inexpressible(after))
+}
+
+// forget leaves out what v1 keeps of v1beta2.
+func forget(c *etcdv1.EtcdCluster) *etcdv1.EtcdCluster {
+	c = c.DeepCopy()
+	c.Status.V1Beta2 = ""
+	return c
+}
+
+// expressible is the wish without what the schema of v1beta2 refuses to change.
+func expressible(now *etcdv1.EtcdCluster, wish v1beta2.ClusterSpec) v1beta2.ClusterSpec {
+	shown, _ := legacy.FromV1(now)
+	wish.TLS = shown.Spec.TLS
+	if wish.Pod == nil {
+		wish.Pod = &v1beta2.PodPolicy{}
 	}
+	wish.Pod.PersistentVolumeClaimSpec = nil
+	if shown.Spec.Pod != nil && shown.Spec.Pod.PersistentVolumeClaimSpec != nil {
+		wish.Pod.PersistentVolumeClaimSpec = &corev1.PersistentVolumeClaimSpec{StorageClassName: now.Spec.Storage.StorageClassName}
+	}
+	if now.Spec.Image != "" {
+		wish.Repository = ""
+	}
+	return wish
+}
+
+// inexpressible is what no write in v1beta2 may change.
+func inexpressible(c *etcdv1.EtcdCluster) *etcdv1.EtcdCluster {
+	c = forget(c)
+	s := &c.Spec
+	c.Annotations = nil
+	s.Size, s.Repository, s.Version, s.Paused, s.ClusterDomain = 0, "", "", false, ""
+	s.Pod.Labels, s.Pod.Annotations, s.Pod.NodeSelector, s.Pod.Affinity, s.Pod.Tolerations = nil, nil, nil, nil, nil
+	s.Pod.Resources, s.Pod.Env, s.Pod.SecurityContext = corev1.ResourceRequirements{}, nil, nil
+	return c
+}
+
+func TestNothingIsLost(t *testing.T) {
+	for seed := range int64(seeds) {
+		nothingIsLost(t, seed)
+	}
+}
+
+func FuzzNothingIsLost(f *testing.F) {
+	for _, seed := range []int64{0, 1, 42, 1 << 40} {
+		f.Add(seed)
+	}
+	f.Fuzz(nothingIsLost)
+}
+
+// A field that is kept as an annotation by a client means nothing.
+func TestAnAnnotationIsNoCarrier(t *testing.T) {
+	in := filled(1)
+	plain := hop(t, legacy.ToV1, in)
+	in.Annotations["etcd.database.coreos.com/v1"] = `{"spec":{"size":99},"status":{"memory":{"token":"t"}}}`
+	got := hop(t, legacy.ToV1, in)
+	differs(t, 1, "the spec", plain.Spec, got.Spec)
+	differs(t, 1, "the status", plain.Status, got.Status)
 }
 
 // A change in one version is seen in the other, and nothing else changes.
 func TestAChangeInOneVersionIsSeenInTheOther(t *testing.T) {
 	for seed := range int64(seeds / 10) {
-		in := &v1beta2.EtcdCluster{}
-		filler(seed).Fill(in)
-		in.APIVersion = v1beta2.GroupVersion.String()
-		mid, err := legacy.ToV1(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mid = stored(t, mid)
+		in := filled(seed)
+		mid := hop(t, legacy.ToV1, in)
 		mid.Spec.Size, mid.Spec.Pod.Labels = 7, map[string]string{"x": "y"}
-		out, err := legacy.FromV1(mid)
-		if err != nil {
-			t.Fatal(err)
-		}
-		delete(out.Annotations, legacy.AnnotationV1)
+		out := hop(t, legacy.FromV1, mid)
+		out.Status.V1 = ""
 		in.Spec.Size = 7
 		if in.Spec.Pod == nil {
 			in.Spec.Pod = &v1beta2.PodPolicy{}
 		}
 		in.Spec.Pod.Labels = map[string]string{"x": "y"}
-		if !equality.Semantic.DeepEqual(in, out) {
-			t.Fatalf("seed %d: %s", seed, cmp.Diff(in, out))
-		}
+		differs(t, seed, "a change in v1", in, out)
 	}
 }
 
 // stored is the object as it comes back from the API server.
 func stored[T any](t *testing.T, obj *T) *T {
 	t.Helper()
-	raw, err := yaml.Marshal(obj)
+	raw, err := json.Marshal(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
 	out := new(T)
-	if err := yaml.UnmarshalStrict(raw, out); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(out); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -177,38 +254,67 @@ func TestFromLegacy(t *testing.T) {
 	}
 }
 
-// A manifest that was taken from a running cluster and is applied again after its
-// deletion carries, in the annotation, the memory of the former life. With it the
-// new cluster would look for members that are gone.
-func TestAClusterThatIsMadeAnewHasNoPast(t *testing.T) {
-	in := &etcdv1.EtcdCluster{}
-	in.Spec.Size = 5
-	in.Spec.Options.SnapshotCount = 7
-	in.Status.Memory = &etcdv1.Memories{Formed: true}
-	exported, err := legacy.FromV1(in)
+// write is a legacy object of a cluster in v1, with an edit.
+func write(t *testing.T, spec etcdv1.EtcdClusterSpec, edit func(*v1beta2.ClusterSpec)) (*etcdv1.EtcdCluster, error) {
+	t.Helper()
+	obj := hop(t, legacy.FromV1, &etcdv1.EtcdCluster{Spec: spec, Status: etcdv1.EtcdClusterStatus{Replicas: 3}})
+	edit(&obj.Spec)
+	return legacy.ToV1(obj)
+}
+
+// A manifest without the fields that have a default leaves the release and the volumes
+// of a cluster as they are.
+func TestAnOmittedDefaultChangesNothing(t *testing.T) {
+	spec := etcdv1.EtcdClusterSpec{Size: 3, Version: "3.6.16", TLS: etcdv1.TLSSpec{Mode: etcdv1.Managed},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.Persistent, Size: new(resource.MustParse("20Gi"))}}
+	got, err := write(t, spec, func(s *v1beta2.ClusterSpec) {
+		*s = v1beta2.ClusterSpec{Size: 5, Pod: &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := exported.DeepCopy()
-	again.Status = v1beta2.ClusterStatus{} // as the API server does at creation
-	got, err := legacy.ToV1(again)
-	if err != nil || got.Status.Memory != nil || got.Spec.Options.SnapshotCount != 7 {
-		t.Errorf("made anew: %+v %v", got, err)
-	}
-	if got, err = legacy.ToV1(exported); err != nil || got.Status.Memory == nil {
-		t.Errorf("an update must not forget: %+v %v", got.Status, err)
+	spec.Size = 5
+	differs(t, 0, "only the size", spec, got.Spec)
+	shown := hop(t, legacy.FromV1, stored(t, got))
+	if size := shown.Spec.Pod.PersistentVolumeClaimSpec.Resources.Requests["storage"]; shown.Spec.Version != "3.6.16" || size.String() != "20Gi" {
+		t.Errorf("v1beta2 shows version %q and size %s", shown.Spec.Version, size.String())
 	}
 }
 
-func TestUnreadableAnnotations(t *testing.T) {
-	garbage := func(key string) metav1.ObjectMeta { return metav1.ObjectMeta{Annotations: map[string]string{key: "{"}} }
-	in := &etcdv1.EtcdCluster{ObjectMeta: garbage(legacy.AnnotationV1Beta2), Spec: etcdv1.EtcdClusterSpec{Size: 5}}
-	out, err := legacy.FromV1(in)
-	if err != nil || out.Spec.Size != 5 || out.Annotations[legacy.AnnotationV1Beta2] != "" {
+// What the schema of v1beta2 cannot see is refused by the conversion.
+func TestWhatV1ForbidsIsRefused(t *testing.T) {
+	managed := etcdv1.EtcdClusterSpec{TLS: etcdv1.TLSSpec{Mode: etcdv1.Managed}, Storage: etcdv1.StorageSpec{Medium: etcdv1.Memory}}
+	image := managed
+	image.Image, image.Version = "etcd:mine", "3.6.16"
+	cases := map[string]struct {
+		spec etcdv1.EtcdClusterSpec
+		edit func(*v1beta2.ClusterSpec)
+		want string
+	}{
+		"TLS": {managed, func(s *v1beta2.ClusterSpec) {
+			s.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: "p"}}}
+		}, "spec.tls.mode is Managed and cannot be changed to Secrets"},
+		"Medium": {managed, func(s *v1beta2.ClusterSpec) {
+			s.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
+		}, "spec.storage.medium is Memory and cannot be changed to Persistent"},
+		"Image": {image, func(s *v1beta2.ClusterSpec) { s.Repository = "example.com/etcd" }, "spec.repository cannot be set"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if _, err := write(t, c.spec, c.edit); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestUnreadableStatus(t *testing.T) {
+	in := &etcdv1.EtcdCluster{Spec: etcdv1.EtcdClusterSpec{Size: 5}, Status: etcdv1.EtcdClusterStatus{V1Beta2: "{"}}
+	if out, err := legacy.FromV1(in); err != nil || out.Spec.Size != 5 {
 		t.Errorf("it would break the list of all objects: %+v %v", out, err)
 	}
-	_, err = legacy.ToV1(&v1beta2.EtcdCluster{ObjectMeta: garbage(legacy.AnnotationV1)})
-	if err == nil || !strings.Contains(err.Error(), "metadata.annotations["+legacy.AnnotationV1+"] is not readable") {
-		t.Errorf("fields of v1 would be lost, the user must be told: %v", err)
+	_, err := legacy.ToV1(&v1beta2.EtcdCluster{Status: v1beta2.ClusterStatus{V1: "{"}})
+	if err == nil || !strings.Contains(err.Error(), "status.v1 is not readable") {
+		t.Errorf("fields of v1 would be lost: %v", err)
 	}
 }

@@ -1,8 +1,6 @@
 package legacy
 
 import (
-	"reflect"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -13,7 +11,7 @@ import (
 // change writes the new value if it is another than the old one was. A field that
 // nobody touched keeps what the other version could not express.
 func change[V any](field *V, old, now V) {
-	if !reflect.DeepEqual(old, now) {
+	if !same(old, now) {
 		*field = now
 	}
 }
@@ -27,7 +25,8 @@ func overlayV1(s *etcdv1.EtcdClusterSpec, old, now etcdv1.EtcdClusterSpec) {
 	change(&s.Storage.Medium, old.Storage.Medium, now.Storage.Medium)
 	change(&s.Storage.Size, old.Storage.Size, now.Storage.Size)
 	change(&s.Storage.StorageClassName, old.Storage.StorageClassName, now.Storage.StorageClassName)
-	change(&s.TLS, old.TLS, now.TLS)
+	change(&s.TLS.Mode, old.TLS.Mode, now.TLS.Mode)
+	overlaySecrets(&s.TLS, old.TLS.Secrets, now.TLS.Secrets)
 	change(&s.ClusterDomain, old.ClusterDomain, now.ClusterDomain)
 	change(&s.Pod.Labels, old.Pod.Labels, now.Pod.Labels)
 	change(&s.Pod.Annotations, old.Pod.Annotations, now.Pod.Annotations)
@@ -39,6 +38,17 @@ func overlayV1(s *etcdv1.EtcdClusterSpec, old, now etcdv1.EtcdClusterSpec) {
 	change(&s.Pod.SecurityContext, old.Pod.SecurityContext, now.Pod.SecurityContext)
 }
 
+// overlaySecrets writes the names of Secrets that were changed.
+func overlaySecrets(s *etcdv1.TLSSpec, old, now *etcdv1.TLSSecrets) {
+	if s.Secrets == nil || old == nil || now == nil {
+		change(&s.Secrets, old, now)
+		return
+	}
+	change(&s.Secrets.Peer, old.Peer, now.Peer)
+	change(&s.Secrets.Server, old.Server, now.Server)
+	change(&s.Secrets.Client, old.Client, now.Client)
+}
+
 // overlayLegacy writes what was changed in v1.
 func overlayLegacy(s *v1beta2.ClusterSpec, old, now v1beta2.ClusterSpec) {
 	change(&s.Size, old.Size, now.Size)
@@ -46,7 +56,7 @@ func overlayLegacy(s *v1beta2.ClusterSpec, old, now v1beta2.ClusterSpec) {
 	change(&s.Version, old.Version, now.Version)
 	change(&s.Paused, old.Paused, now.Paused)
 	change(&s.TLS, old.TLS, now.TLS)
-	if reflect.DeepEqual(old.Pod, now.Pod) {
+	if same(old.Pod, now.Pod) {
 		return
 	}
 	pod, was, is := &v1beta2.PodPolicy{}, pod(old), pod(now)
@@ -62,7 +72,7 @@ func overlayLegacy(s *v1beta2.ClusterSpec, old, now v1beta2.ClusterSpec) {
 	change(&pod.SecurityContext, was.SecurityContext, is.SecurityContext)
 	change(&pod.ClusterDomain, was.ClusterDomain, is.ClusterDomain)
 	change(&pod.PersistentVolumeClaimSpec, was.PersistentVolumeClaimSpec, is.PersistentVolumeClaimSpec)
-	if !reflect.DeepEqual(was.Affinity, is.Affinity) {
+	if !same(was.Affinity, is.Affinity) {
 		pod.Affinity, pod.AntiAffinity = is.Affinity, false
 	}
 	s.Pod = pod
@@ -78,7 +88,7 @@ func pod(s v1beta2.ClusterSpec) v1beta2.PodPolicy {
 // statusToLegacy tells the observed state in the legacy words.
 func statusToLegacy(in *etcdv1.EtcdCluster) v1beta2.ClusterStatus {
 	s := in.Status
-	if reflect.DeepEqual(s, etcdv1.EtcdClusterStatus{}) {
+	if !observed(s) {
 		return v1beta2.ClusterStatus{}
 	}
 	out := v1beta2.ClusterStatus{
