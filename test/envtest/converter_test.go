@@ -16,7 +16,6 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
-	"github.com/governor-dev/governor/apps/etcd/legacy"
 	"github.com/governor-dev/governor/kube/certs"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -44,12 +43,14 @@ func TestV1WorksWhileTheConverterIsAway(t *testing.T) {
 	}
 }
 
-// What somebody wrote into an annotation of one object hides no other.
+// What cannot be read in one object hides no other.
 func TestGarbageInOneObjectHidesNoOther(t *testing.T) {
 	a := newConverter(t, time.Now())
-	u := etcdObject(t, "v1", "c", a.namespace, "{size: 5}")
-	u.SetAnnotations(map[string]string{legacy.AnnotationV1Beta2: "{"})
-	must(t, api.Create(t.Context(), u))
+	must(t, api.Create(t.Context(), etcdObject(t, "v1", "c", a.namespace, "{size: 5}")))
+	c, err := get(t, &etcdv1.EtcdCluster{}, a.namespace, "c")
+	must(t, err)
+	c.Status.V1Beta2 = "{"
+	must(t, api.Status().Update(t.Context(), c))
 	all := &v1beta2.EtcdClusterList{}
 	must(t, api.List(t.Context(), all, client.InNamespace(a.namespace)))
 	if len(all.Items) != 1 || all.Items[0].Spec.Size != 5 {

@@ -133,6 +133,9 @@ func TestLegacySchema(t *testing.T) {
 		"client":  {"the operator is a client", "{size: 3, TLS: {static: {member: {serverSecret: s}}}}", "spec.TLS.static.member.serverSecret and spec.TLS.static.operatorSecret belong together"},
 		"peers":   {"members may talk in private, clients not", "{size: 3, TLS: {static: {member: {peerSecret: p}}}}", ""},
 		"a.b":     {"Services are named after it", "{size: 3}", "metadata.name must start with a letter and have only"},
+		"tiny":    {"etcd reserves 64Mi", "{size: 3, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 63Mi}}}}}", "requests.storage must be at least 64Mi"},
+		"twice":   {"v1 has a variable once", "{size: 3, pod: {etcdEnv: [{name: A}, {name: A}]}}", "spec.pod.etcdEnv[1]: Duplicate value"},
+		"noclass": {"volumes without a class are usual where an administrator makes them", `{size: 3, pod: {persistentVolumeClaimSpec: {storageClassName: ""}}}`, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,6 +154,7 @@ func TestLegacySchemaOfChanges(t *testing.T) {
 		"size":    {"size is what changes most", plain, "{size: 5}", ""},
 		"grow":    {"volumes grow", storage("1Gi"), storage("2Gi"), ""},
 		"shrink":  {"and never shrink", storage("2Gi"), storage("1Gi"), "storage cannot shrink: volumes only grow"},
+		"default": {"also from the size that is the default", claim("{}"), storage("7Gi"), "storage cannot shrink: without it volumes have 8Gi"},
 		"volumes": {"data cannot be moved", plain, storage("1Gi"), "spec.pod.persistentVolumeClaimSpec cannot be added or removed"},
 		"away":    {"nor back", storage("1Gi"), plain, "spec.pod.persistentVolumeClaimSpec cannot be added or removed"},
 		"class":   {"nor to other disks", claim("{storageClassName: a}"), claim("{storageClassName: b}"), "storageClassName cannot be changed"},

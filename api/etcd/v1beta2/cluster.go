@@ -16,7 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: members, Services and Secrets are named after it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': Services are named after it"
-// +kubebuilder:validation:XValidation:rule="self.?status.v1.orValue('') == oldSelf.?status.v1.orValue('')",message="status.v1 holds what v1beta2 cannot express and cannot be written in v1beta2: keep it, or write the object in v1"
+// +kubebuilder:validation:XValidation:rule="(has(self.status) && has(self.status.v1)) == (has(oldSelf.status) && has(oldSelf.status.v1)) && (!has(self.status) || !has(self.status.v1) || self.status.v1 == oldSelf.status.v1)",message="status.v1 holds what v1beta2 cannot express and cannot be written in v1beta2: keep it, or write the object in v1"
 type EtcdCluster struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -104,8 +104,9 @@ type PodPolicy struct {
 	// Claim for each member's volume; without it data lives as long as the pod.
 	// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.pod.persistentVolumeClaimSpec.storageClassName cannot be changed: create another cluster"
 	// +kubebuilder:validation:XValidation:rule="!has(self.storageClassName) || self.storageClassName.size() <= 253",message="spec.pod.persistentVolumeClaimSpec.storageClassName must be at most 253 characters long"
-	// +kubebuilder:validation:XValidation:rule="!('storage' in self.?resources.requests.orValue({})) || quantity(string(self.resources.requests['storage'])).compareTo(quantity('64Mi')) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage must be at least 64Mi: etcd reserves log files of that size"
-	// +kubebuilder:validation:XValidation:rule="!('storage' in self.?resources.requests.orValue({})) || quantity(string(self.resources.requests['storage'])).compareTo(quantity('storage' in oldSelf.?resources.requests.orValue({}) ? string(oldSelf.resources.requests['storage']) : '8Gi')) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage cannot shrink: volumes only grow, and without it they have 8Gi"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests) || quantity(string(self.resources.requests['storage'])).compareTo(quantity('64Mi')) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage must be at least 64Mi: etcd reserves log files of that size"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests && has(oldSelf.resources) && has(oldSelf.resources.requests) && 'storage' in oldSelf.resources.requests) || quantity(string(self.resources.requests['storage'])).compareTo(quantity(string(oldSelf.resources.requests['storage']))) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage cannot shrink: volumes only grow"
+	// +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.requests) && 'storage' in self.resources.requests) || (has(oldSelf.resources) && has(oldSelf.resources.requests) && 'storage' in oldSelf.resources.requests) || quantity(string(self.resources.requests['storage'])).compareTo(quantity('8Gi')) >= 0",message="spec.pod.persistentVolumeClaimSpec.resources.requests.storage cannot shrink: without it volumes have 8Gi"
 	// +optional
 	PersistentVolumeClaimSpec *corev1.PersistentVolumeClaimSpec `json:"persistentVolumeClaimSpec,omitempty"`
 
