@@ -23,6 +23,7 @@ import (
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/etcd/v1beta2"
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
@@ -57,7 +58,7 @@ func run(m *testing.M) int {
 func prepare() error {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme, v1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme, v1beta2.AddToScheme, v1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err
