@@ -37,7 +37,7 @@ func filler(seed int64) *randfill.Filler {
 	)
 }
 
-const seeds = 1000
+const seeds = 300
 
 // filled is a legacy object with random fields.
 func filled(seed int64) *v1beta2.EtcdCluster {
