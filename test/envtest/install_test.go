@@ -135,15 +135,13 @@ func TestTheNarrowedRolesSuffice(t *testing.T) {
 	a.converts(t)
 }
 
-// narrow installs with rights in one namespace, as the record on Secrets has it.
+// narrow installs with rights in one namespace, as the variant for namespaces has it.
 func narrow(t *testing.T, namespace string) {
 	t.Helper()
 	install(t)
-	raw, err := os.ReadFile("../../docs/adr/0008-secrets-everywhere.md")
+	raw, err := os.ReadFile("../../examples/namespaced/rights.yaml")
 	must(t, err)
-	_, rest, _ := strings.Cut(string(raw), "```yaml\n")
-	manifest, _, _ := strings.Cut(rest, "```")
-	for _, doc := range strings.Split(strings.ReplaceAll(manifest, "team-a", namespace), "---\n") {
+	for _, doc := range strings.Split(strings.ReplaceAll(string(raw), "team-a", namespace), "---\n") {
 		u := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal([]byte(doc), &u.Object))
 		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
