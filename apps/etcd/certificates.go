@@ -60,7 +60,9 @@ func Authorities(want *etcdv1.EtcdCluster) []string {
 	return nil
 }
 
-func peerSecret(want *etcdv1.EtcdCluster, member string) string {
+// PeerSecret is the Secret with the certificate that the member shows other members;
+// empty if it shows none.
+func PeerSecret(want *etcdv1.EtcdCluster, member string) string {
 	if managed(want) {
 		return member + "-peer-tls"
 	}
@@ -86,7 +88,7 @@ func certificateSecrets(want *etcdv1.EtcdCluster, seen World) []lifecycle.Object
 	add(peerAuthority(want), lifecycle.Certificate{CommonName: want.Name + " peers"})
 	add(ClientSecret(want), lifecycle.Certificate{Authority: clientAuthority(want), CommonName: "client", Client: true})
 	for _, m := range residents(want, seen) {
-		add(peerSecret(want, m.Name), peerCertificate(want, m.Name))
+		add(PeerSecret(want, m.Name), peerCertificate(want, m.Name))
 		add(serverSecret(want, m.Name), serverCertificate(want, m.Name))
 	}
 	return all

@@ -59,7 +59,7 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 	case Dismiss:
 		return both(func(m *Member) { dismissed(m, s) })
 	case Restart:
-		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting = false }
+		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting, m.Crossing = false, false }
 	case GrowVolume:
 		return same, func(m *Member) { m.Volume.Size, m.Volume.AwaitsPod = number(s.Args[ArgSize]), m.Pod.Exists }
 	case RestoreSet:
@@ -136,6 +136,7 @@ func restarting(m *Member, s lifecycle.Step) {
 		m.Volume = Volume{}
 	}
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
+	m.Crossing, m.Refused, m.PeersRefused = s.Args[ArgBudget] == OverBudget, false, false
 }
 
 func serves(m *Member, seen World) {
@@ -145,6 +146,7 @@ func serves(m *Member, seen World) {
 	m.Pod.Node = cmp.Or(m.Pod.Node, "its node")
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 	m.Pod.Exposure, m.Pod.Snapshots = m.Set.Exposure, m.Set.Snapshots
+	m.Refused, m.PeersRefused = false, false
 }
 
 // leads returns the world with that leader, or without one.

@@ -109,7 +109,7 @@ func volumes(want *etcdv1.EtcdCluster, member string) []corev1.Volume {
 		}}
 	}
 	if peersEncrypt(want) {
-		all = append(all, secret("peer-tls", peerSecret(want, member)))
+		all = append(all, secret("peer-tls", PeerSecret(want, member)))
 	}
 	if ClientsEncrypt(want) {
 		all = append(all, secret("server-tls", serverSecret(want, member)))

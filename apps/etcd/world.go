@@ -65,8 +65,14 @@ type Member struct {
 	// Alarms are those that it raised, e.g. NOSPACE.
 	Alarms []string
 
-	// Restarting is set only in worlds during a planned restart.
-	Restarting bool
+	// Refused says that the member and the operator refuse each other's certificates, by
+	// what a handshake showed; PeersRefused that it and the present certificates of its
+	// peers do. Neither is set where there is another reason why it does not answer.
+	Refused, PeersRefused bool
+
+	// Restarting is set only in worlds during a planned restart, Crossing during the one
+	// that moves the quorum from one authority to another.
+	Restarting, Crossing bool
 }
 
 // Role is a member's place in etcd's list.
@@ -269,10 +275,11 @@ func (w World) quorum() int { return w.count(voter)/2 + 1 }
 
 // missing is how many voters are lacking for a quorum. In a cluster of one or two
 // there is nothing to spare, so a planned restart that keeps the data does not
-// count: its user has chosen to live with the interruption.
+// count: its user has chosen to live with the interruption. Nor does the restart without
+// which the members would refuse each other for ever, see distrusted.
 func (w World) missing() int {
 	present := w.count(func(m Member) bool {
-		return w.servingVoter(m) || w.count(voter) <= 2 && voter(m) && m.Restarting
+		return w.servingVoter(m) || voter(m) && (w.count(voter) <= 2 && m.Restarting || m.Crossing)
 	})
 	if w.count(voter) == 0 {
 		return 2 // worse than one voter that is down: it can come back

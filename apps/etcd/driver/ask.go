@@ -43,6 +43,8 @@ type answer struct {
 	line   *grpc.ClientConn
 	health etcd.Health
 	status *etcdserverpb.StatusResponse // nil if it does not answer
+	// refused says that certificates are why it does not.
+	refused bool
 }
 
 // ask asks all members at once, at their pods' addresses: names take a while to
@@ -127,6 +129,7 @@ func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, 
 		return inquire(ctx, line, l.answer)
 	case connectivity.TransientFailure, connectivity.Shutdown:
 		d.lines.drop(whom)
+		return answer{refused: k.config != nil && refused(ctx, address, name, k.config, l.answer)}
 	case connectivity.Idle, connectivity.Connecting:
 	}
 	return answer{}

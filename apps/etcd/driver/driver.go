@@ -70,6 +70,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		Members: d.members(want, p, r, said),
 	}}
 	readLogs(want, p, said, v.world.Members)
+	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
 	if err := d.findEdits(want, v); err != nil {
 		return view{}, err
 	}

@@ -41,6 +41,8 @@ type keys struct {
 	legacy  bool
 	// trust is a digest of the authorities that members must trust, if known.
 	trust string
+	// peers is what a member shows its peers, of users' own Secrets; nil of others.
+	peers *tls.Config
 }
 
 // rings remember the keys of each cluster, for parsing them costs more than asking.

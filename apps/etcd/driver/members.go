@@ -129,7 +129,7 @@ func enlist(m *etcd.Member, e *pb.Member) {
 // examined adds what the member itself says. One that answers as somebody else, or
 // for another cluster, is not healthy.
 func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r roll) etcd.Member {
-	m.Health = a.health
+	m.Health, m.Refused = a.health, a.refused
 	if s := a.status; s != nil {
 		id := s.Header.GetMemberId()
 		if r.cluster != 0 && s.Header.GetClusterId() != r.cluster || r.known() && m.ID != id {

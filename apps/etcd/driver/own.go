@@ -83,6 +83,9 @@ func together(all []held) keys {
 		}
 		k.problem = cmp.Or(k.problem, h.problem)
 		k.legacy = k.legacy || h.legacy
+		if h.field == "peer" && h.problem == "" {
+			k.peers, _ = configure(bundleOf(h.secret, h.layout())) // it was judged
+		}
 		if h.field != "client" {
 			authorities = append(authorities, h.secret.Data[h.layout().authorities])
 			continue

@@ -1,0 +1,171 @@
+package etcd_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// swap is a cluster whose authorities were swapped: in a letter per member, 'o' runs with
+// the old ones and 'n' with the new ones, 's' starts with the new ones, 'd' is on a node
+// that is off. Members of different letters refuse each other if peers says so.
+type swap struct {
+	members string
+	peers   bool
+}
+
+// groups counts the members that can agree with each other.
+func (s swap) agree(as byte) int {
+	if s.peers {
+		return strings.Count(s.members, string(as))
+	}
+	return strings.Count(s.members, "o") + strings.Count(s.members, "n")
+}
+
+func (s swap) quorum() bool {
+	q := len(s.members)/2 + 1
+	return s.agree('o') >= q || s.agree('n') >= q
+}
+
+// observed is what the operator sees: it can ask only members with the new authorities.
+func (s swap) observed(want *etcdv1.EtcdCluster) etcd.World {
+	q := len(s.members)/2 + 1
+	w := scene{etcd.World{Listed: s.agree('n') >= q && strings.Contains(s.members, "n"), ClusterID: 0xc1, Trust: "new"}}
+	for i := range s.members {
+		w = w.with(fmt.Sprintf("e-%d", i), func(m *etcd.Member) {
+			*m = whole(i, etcd.Newest)
+			m.Leads = false
+			s.observe(m, s.members[i], etcd.Revision(want))
+		})
+	}
+	if !w.Listed {
+		for _, m := range w.Members {
+			w = w.with(m.Name, func(m *etcd.Member) { m.ID, m.Role, m.Joined = 0, etcd.Outside, false })
+		}
+	}
+	return w.World
+}
+
+func (s swap) observe(m *etcd.Member, is byte, revision string) {
+	q := len(s.members)/2 + 1
+	trust := map[byte]string{'o': ".old", 'n': ".new", 's': ".new", 'd': ".old"}[is]
+	m.Set.Revision, m.Pod.Revision = revision+trust, revision+trust
+	switch is {
+	case 'o':
+		ready := s.agree('o') >= q
+		down(time.Hour)(m)
+		m.Pod.Ready, m.Refused, m.PeersRefused = ready, true, s.peers
+	case 'n':
+		if s.agree('n') < q {
+			m.Health, m.Pod.Ready = etcd.Unhealthy, false
+		}
+	case 's', 'd':
+		down(time.Second)(m)
+	}
+}
+
+// TestASwappedAuthorityHeals restarts every member with the new authorities, one at a time.
+// While members accept each other no quorum is lost; where they do not, it is away
+// during one restart.
+func TestASwappedAuthorityHeals(t *testing.T) {
+	cases := map[string]struct {
+		swap
+		gaps int
+		ends string
+	}{
+		"Clients3":      {swap{"ooo", false}, 0, "nnn"},
+		"Clients5":      {swap{"ooooo", false}, 0, "nnnnn"},
+		"Clients5Down":  {swap{"ooood", false}, 0, "nnnnd"},
+		"Clients3Down":  {swap{"ood", false}, 0, "ood"}, // a restart would take the quorum
+		"Clients3Begun": {swap{"nso", false}, 0, "nnn"},
+		"All1":          {swap{"o", true}, 1, "n"},
+		"All2":          {swap{"oo", true}, 1, "nn"},
+		"All3":          {swap{"ooo", true}, 1, "nnn"},
+		"All4":          {swap{"oooo", true}, 1, "nnnn"},
+		"All5":          {swap{"ooooo", true}, 1, "nnnnn"},
+		"All7":          {swap{"ooooooo", true}, 1, "nnnnnnn"},
+		"All3Begun":     {swap{"noo", true}, 1, "nnn"},
+		"All5Down":      {swap{"ooood", true}, 0, "ooood"}, // the way would be too long
+		"All5DownBegun": {swap{"nnood", true}, 0, "nnnnd"}, // no group has a quorum
+		"All3Down":      {swap{"ood", true}, 0, "ood"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := told(wanted(int32(len(c.members))), serving(len(c.members)))
+			gaps, story := heal(t, want, &c.swap)
+			if c.members != c.ends || gaps != c.gaps {
+				t.Errorf("it ends as %s after %d gaps, want %s after %d:\n%s", c.members, gaps, c.ends, c.gaps, strings.Join(story, "\n"))
+			}
+		})
+	}
+}
+
+// heal takes the rules' steps until they take none, and counts the restarts without a
+// quorum.
+func heal(t *testing.T, want *etcdv1.EtcdCluster, s *swap) (gaps int, story []string) {
+	t.Helper()
+	for range 30 {
+		seen := s.observed(want)
+		d := etcd.Planner{}.Next(want, seen, noon)
+		story = append(story, s.members+" "+strings.SplitN(d.String(), ":", 2)[0])
+		at := strings.IndexByte(s.members, 's')
+		switch {
+		case at >= 0:
+			if d.Outcome == lifecycle.Proceeding {
+				t.Fatalf("%s while another member starts\n%s", d, strings.Join(story, "\n"))
+			}
+			s.set(at, 'n')
+		case d.Outcome != lifecycle.Proceeding || d.Step.Name != etcd.Restart:
+			return gaps, story
+		default:
+			during, _ := etcd.Planner{}.Effect(seen, d.Step)
+			if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 {
+				t.Fatalf("%s is held by %s\n%s", d, r[0].Gate, strings.Join(story, "\n"))
+			}
+			had := s.quorum()
+			s.set(int(etcd.Number(d.Step.Target)), 's')
+			if had && !s.quorum() {
+				gaps++
+			}
+		}
+	}
+	t.Fatalf("it never ends:\n%s", strings.Join(story, "\n"))
+	return 0, nil
+}
+
+func (s *swap) set(at int, is byte) { s.members = s.members[:at] + string(is) + s.members[at+1:] }
+
+// TestASwappedAuthorityDestroysNothing checks the worlds in which a restart would.
+func TestASwappedAuthorityDestroysNothing(t *testing.T) {
+	memory := told(wanted(3), serving(3))
+	memory.Spec.Storage.Medium = etcdv1.Memory
+	three := told(wanted(3), serving(3))
+	lost2 := scene{swap{"ooo", true}.observed(three)}.with("e-0", lost).with("e-1", lost)
+	broken := swap{"ooo", true}.observed(three)
+	broken.Certificates = "the Secret is broken"
+	unreachable := serving(3).silent()
+	unreachable.Trust = "new"
+	cases := map[string]struct {
+		want *etcdv1.EtcdCluster
+		seen etcd.World
+		says string
+	}{
+		"InMemory":    {memory, swap{"ooo", true}.observed(memory), "Blocked AuthoritySwapped"},
+		"DataLost":    {three, lost2.World, "Blocked QuorumLost"},
+		"Broken":      {three, broken, "Blocked CertificatesUnusable"},
+		"Unreachable": {three, unreachable.World, "Wait QuorumBack e (QuorumAway)"},
+		"NothingLeft": {three, swap{"ood", true}.observed(three), "Blocked AuthoritySwapped"},
+		"LeaderLast":  {three, swap{"ooo", false}.observed(three), "Proceed Restart e-1 (AuthoritySwapped)"},
+	}
+	for name, c := range cases {
+		d := etcd.Planner{}.Next(c.want, c.seen, noon)
+		if got := strings.SplitN(d.String(), ":", 2)[0]; got != c.says {
+			t.Errorf("%s: %s, want %s", name, d, c.says)
+		}
+	}
+}

@@ -1,0 +1,92 @@
+package driver
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/governor-dev/governor/kube/pki"
+)
+
+// party is an authority with one certificate, good for both ends.
+type party struct {
+	authority, leaf *pki.Pair
+}
+
+func newParty(t *testing.T) party {
+	t.Helper()
+	ca, err := pki.Issue(&x509.Certificate{
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+		BasicConstraintsValid: true, IsCA: true,
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := pki.Issue(&x509.Certificate{
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"e-0"},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth, x509.ExtKeyUsageServerAuth},
+	}, ca)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return party{ca, leaf}
+}
+
+// config shows the party's certificate and trusts the other's authority.
+func (p party) config(t *testing.T, trusts party) *tls.Config {
+	t.Helper()
+	key, err := p.leaf.Key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := configure(bundle{pki.Encode(p.leaf.Certificate), key, pki.Encode(trusts.authority.Certificate)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestRefusedTellsCertificatesFromOtherTrouble has each side in turn not know the other's
+// authority, and members that do not answer for other reasons.
+func TestRefusedTellsCertificatesFromOtherTrouble(t *testing.T) {
+	old, present := newParty(t), newParty(t)
+	cases := map[string]struct {
+		member, trusted party
+		name            string
+		versions        uint16
+		want            bool
+	}{
+		"Accepted":     {present, present, "e-0", tls.VersionTLS13, false},
+		"MemberOld":    {old, present, "e-0", tls.VersionTLS13, true},
+		"OperatorNew":  {present, old, "e-0", tls.VersionTLS13, true},
+		"OperatorNew2": {present, old, "e-0", tls.VersionTLS12, true},
+		"OtherName":    {present, present, "e-1", tls.VersionTLS13, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			member := httptest.NewUnstartedServer(http.NotFoundHandler())
+			member.TLS = c.member.config(t, c.trusted)
+			member.TLS.ClientCAs, member.TLS.ClientAuth, member.TLS.MaxVersion = member.TLS.RootCAs, tls.RequireAndVerifyClientCert, c.versions
+			member.StartTLS()
+			defer member.Close()
+			if got := refused(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), time.Minute); got != c.want {
+				t.Errorf("refused: %t", got)
+			}
+		})
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if refused(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), 50*time.Millisecond) {
+		t.Error("a member that does not answer is taken for one that refuses")
+	}
+	_ = silent.Close()
+	if refused(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), time.Minute) {
+		t.Error("a port that is closed is taken for a refusal")
+	}
+}
