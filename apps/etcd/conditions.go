@@ -99,6 +99,9 @@ func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 	} else if spare == 0 {
 		c.Reason = "NoneToSpare"
 	}
+	if domain := seen.concentration(); domain != "" {
+		c.Message += " The loss of " + domain + " would take the quorum."
+	}
 	return c
 }
 

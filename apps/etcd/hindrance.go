@@ -48,7 +48,7 @@ func changeFailed(want goal, seen World, m Member, now time.Time) bool {
 	if !firstVictim(seen, m) || want.mismatches(m) {
 		return false
 	}
-	if m.Pod.Trouble == lifecycle.Unschedulable && now.Before(m.Pod.Since.Add(deadAfter)) {
+	if m.Pod.Trouble == lifecycle.Unschedulable && now.Before(m.Pod.Since.Add(want.replaceAfter())) {
 		return false
 	}
 	_, works := seen.find(func(o Member) bool {

@@ -171,10 +171,12 @@ func death(want goal, seen World, m Member, now time.Time) string {
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
 	case bereft(m), learner(m) && doomed(m):
 		return "its volume is gone"
-	case !silent || now.Before(later(m.Since, m.Pod.Since).Add(deadAfter)) || bySpec(want, seen, m):
+	case !silent || now.Before(later(m.Since, m.Pod.Since).Add(want.replaceAfter())) || bySpec(want, seen, m):
+		return ""
+	case m.Maintenance != "":
 		return ""
 	}
-	return fmt.Sprintf("it has not answered for %s", deadAfter)
+	return fmt.Sprintf("it has not answered for %s", want.replaceAfter())
 }
 
 // bySpec says that the member's pod is hindered by what the spec says: another
@@ -184,7 +186,7 @@ func bySpec(want goal, seen World, m Member) bool {
 	case lifecycle.ImageUnpullable, lifecycle.BadContainer:
 		return true
 	case lifecycle.Unschedulable:
-		return learner(m) || changeFailed(want, seen, m, m.Pod.Since.Add(deadAfter))
+		return learner(m) || changeFailed(want, seen, m, m.Pod.Since.Add(want.replaceAfter()))
 	case lifecycle.CrashLooping:
 		return learner(m) || firstVictim(seen, m)
 	}
@@ -228,13 +230,16 @@ func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
+	if d := maintained(m); d.Speaks() {
+		return d
+	}
 	if d := hindered(want, seen, m, now); d.Speaks() {
 		return d
 	}
 	since := later(m.Since, m.Pod.Since)
 	d := await(Serving, m, since, "MemberNotServing", "%s %s.", m.Name, absence(m))
-	if !since.IsZero() && now.Before(since.Add(deadAfter)) {
-		return d.Until(since.Add(deadAfter))
+	if !since.IsZero() && now.Before(since.Add(want.replaceAfter())) {
+		return d.Until(since.Add(want.replaceAfter()))
 	}
 	return d
 }

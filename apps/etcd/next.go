@@ -18,9 +18,9 @@ const (
 	// schedulingGrace is how long a pod may look for a node before it counts as
 	// hindered: an autoscaler needs a while to bring one.
 	schedulingGrace = 30 * time.Second
-	// deadAfter is how long a member may be silent before it is replaced, if the
-	// others have a quorum. A node that restarts is back by then.
-	deadAfter = 5 * time.Minute
+	// replaceAfter is the default of spec.replaceAfter. A node that restarts is back by
+	// then.
+	replaceAfter = 5 * time.Minute
 	// muteAfter is how long a member may take from having all data to serving clients:
 	// longer than etcd waits for the answer to its first publication, which it loses
 	// when it got its data as a snapshot. nudgeFor is how long it is helped then, and

@@ -65,6 +65,10 @@ type Member struct {
 	// Alarms are those that it raised, e.g. NOSPACE.
 	Alarms []string
 
+	// Maintenance is the cordoned node that the member runs on, or that has its volume;
+	// empty if there is none. It is not looked up for members that are healthy.
+	Maintenance string
+
 	// Refused says that the member and the operator refuse each other's certificates, by
 	// what a handshake showed; PeersRefused that it and the present certificates of its
 	// peers do. Neither is set where there is another reason why it does not answer.
@@ -171,8 +175,8 @@ type Pod struct {
 	Snapshots         Snapshots
 	// Exposure is what its label says now.
 	Exposure Exposure
-	// Node it runs on.
-	Node string
+	// Node it runs on, and the zone of that; empty if not known.
+	Node, Zone string
 	// Trouble is what hinders it, Detail in Kubernetes' or etcd's own words.
 	Trouble lifecycle.Trouble
 	Detail  string

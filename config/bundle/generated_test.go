@@ -107,7 +107,7 @@ var changed = map[string][]string{
 }
 
 // What it may read beyond that.
-var seen = []string{"approvals", "customresourcedefinitions", "operationpolicies", "storageclasses"}
+var seen = []string{"approvals", "customresourcedefinitions", "nodes", "operationpolicies", "storageclasses"}
 
 // The operator may do what it needs and nothing else.
 func TestRolesAreLeast(t *testing.T) {
@@ -158,7 +158,7 @@ func TestExcessIsNoticed(t *testing.T) {
 		"definition": {"ClusterRole", rule("customresourcedefinitions", "patch"), "is not limited to etcdclusters.etcd.database.coreos.com"},
 		"another":    {"ClusterRole", rule("validatingwebhookconfigurations", "patch", "theirs"), "is not limited to governor"},
 		"own":        {"Role", rule("secrets", "get"), "is not limited to governor-webhook-certificate"},
-		"node":       {"ClusterRole", rule("nodes", "get"), "reaches nodes"},
+		"node":       {"ClusterRole", rule("nodes", "patch"), "reaches nodes"},
 		"roles":      {"ClusterRole", rule("clusterroles", "bind"), "reaches clusterroles"},
 		"exec":       {"ClusterRole", rule("pods/exec", "create"), "reaches pods/exec"},
 		"pods":       {"ClusterRole", rule("pods", "update"), "does more to pods than making, labelling and ending them"},

@@ -84,6 +84,13 @@ type EtcdClusterSpec struct {
 	// +optional
 	TLS TLSSpec `json:"tls,omitempty"`
 
+	// ReplaceAfter is how long a member may be silent before Governor replaces it, if the
+	// others have a quorum. A replacement costs a full copy of the data. A member on a
+	// cordoned node is waited for, however long. 30s to 168h, the default is 5m.
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('30s') && duration(self) <= duration('168h')",messageExpression="'spec.replaceAfter is \"' + self + '\", allowed are durations from \"30s\" to \"168h\"'"
+	// +optional
+	ReplaceAfter *metav1.Duration `json:"replaceAfter,omitempty"`
+
 	// Limits of etcd's own.
 	// +optional
 	Options OptionsSpec `json:"options,omitempty"`

@@ -75,6 +75,11 @@ func (in *EtcdClusterSpec) DeepCopyInto(out *EtcdClusterSpec) {
 	*out = *in
 	in.Storage.DeepCopyInto(&out.Storage)
 	in.TLS.DeepCopyInto(&out.TLS)
+	if in.ReplaceAfter != nil {
+		in, out := &in.ReplaceAfter, &out.ReplaceAfter
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	in.Options.DeepCopyInto(&out.Options)
 	in.Pod.DeepCopyInto(&out.Pod)
 	in.NetworkPolicy.DeepCopyInto(&out.NetworkPolicy)

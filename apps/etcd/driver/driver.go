@@ -23,16 +23,17 @@ type Driver struct {
 	lines    *lines
 	pulse    *pulse
 	rings    *rings
+	nodes    *nodes
 	edits    *edits
 	comparer *apply.Comparer
 }
 
 // New returns a driver that reads Kubernetes through the clients: StatefulSets,
-// pods, volumes, doors and minted Secrets from the cache; StorageClasses and users'
+// pods, volumes, doors and minted Secrets from the cache; StorageClasses, nodes and users'
 // own Secrets live.
 func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
 	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), pulse: newPulse(), rings: newRings(),
-		edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
+		nodes: newNodes(), edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
 }
 
 // Observe implements lifecycle.Driver.
@@ -70,6 +71,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		Members: d.members(want, p, r, said),
 	}}
 	readLogs(want, p, said, v.world.Members)
+	d.settle(ctx, p, v.world.Members)
 	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
 	if err := d.findEdits(want, v); err != nil {
 		return view{}, err

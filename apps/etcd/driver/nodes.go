@@ -1,0 +1,93 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+const (
+	// nodeFresh is how long a node is believed to be as it was while its members are
+	// healthy: only its zone matters then. With one that is not, it is read more often.
+	nodeFresh    = 15 * time.Minute
+	nodeInDoubt  = 10 * time.Second
+	selectedNode = "volume.kubernetes.io/selected-node"
+)
+
+// nodes remember what matters of each node. They are read one by one and not watched: a
+// watch would bring every heartbeat of every node.
+type nodes struct {
+	mu    sync.Mutex
+	known map[string]node
+}
+
+type node struct {
+	zone     string
+	cordoned bool
+	read     time.Time
+}
+
+func newNodes() *nodes { return &nodes{known: map[string]node{}} }
+
+func (n *nodes) get(name string) node {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.known[name]
+}
+
+func (n *nodes) put(name string, as node) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for other, known := range n.known {
+		if as.read.Sub(known.read) > 2*nodeFresh {
+			delete(n.known, other) // nothing runs there any more
+		}
+	}
+	n.known[name] = as
+}
+
+// settle adds where members are, and whether that node is in maintenance.
+func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
+	for i := range members {
+		m := &members[i]
+		name := m.Pod.Node
+		if claim := p.claims[m.Name]; name == "" && claim != nil {
+			name = claim.Annotations[selectedNode]
+		}
+		if name == "" {
+			continue
+		}
+		fresh := nodeFresh
+		if m.Health != etcd.Healthy {
+			fresh = nodeInDoubt
+		}
+		seen := d.node(ctx, name, fresh)
+		m.Pod.Zone = seen.zone
+		if seen.cordoned && m.Health != etcd.Healthy {
+			m.Maintenance = name
+		}
+	}
+}
+
+// node reads the node if what is known of it is too old. One that cannot be read, for
+// want of a right or because it is gone, is in no zone and not cordoned.
+func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) node {
+	known, now := d.nodes.get(name), d.now()
+	if now.Sub(known.read) < fresh {
+		return known
+	}
+	var found corev1.Node
+	seen := node{read: now}
+	if err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found); err == nil {
+		seen.cordoned = found.Spec.Unschedulable
+		seen.zone = cmp.Or(found.Labels[corev1.LabelTopologyZone], found.Labels[corev1.LabelFailureDomainBetaZone])
+	}
+	d.nodes.put(name, seen)
+	return seen
+}

@@ -1,0 +1,39 @@
+package driver
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// TestSettleFindsMaintenance looks at members on a cordoned node, at ones whose volume is
+// there, and at a node that cannot be read.
+func TestSettleFindsMaintenance(t *testing.T) {
+	off := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: "off", Labels: map[string]string{corev1.LabelTopologyZone: "a"}},
+		Spec:       corev1.NodeSpec{Unschedulable: true},
+	}
+	on := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "on", Labels: map[string]string{corev1.LabelTopologyZone: "b"}}}
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{selectedNode: "off"}}}
+	members := []etcd.Member{
+		{Name: "down", Pod: etcd.Pod{Node: "off"}},
+		{Name: "healthy", Pod: etcd.Pod{Node: "off"}, Health: etcd.Healthy},
+		{Name: "drained"},
+		{Name: "fine", Pod: etcd.Pod{Node: "on"}},
+		{Name: "gone", Pod: etcd.Pod{Node: "gone"}},
+		{Name: "nowhere"},
+	}
+	d := &Driver{live: fake.NewClientBuilder().WithObjects(off, on).Build(), now: time.Now, nodes: newNodes()}
+	d.settle(t.Context(), parts{claims: map[string]*corev1.PersistentVolumeClaim{"drained": claim}}, members)
+	want := map[string][2]string{"down": {"off", "a"}, "healthy": {"", "a"}, "drained": {"off", "a"}, "fine": {"", "b"}}
+	for _, m := range members {
+		if got := [2]string{m.Maintenance, m.Pod.Zone}; got != want[m.Name] {
+			t.Errorf("%s: %v, want %v", m.Name, got, want[m.Name])
+		}
+	}
+}
