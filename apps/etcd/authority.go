@@ -73,7 +73,7 @@ func sides(want goal, seen World) parted {
 		switch {
 		case want.refuses(m):
 			p.old = append(p.old, m)
-		case m.Health != Unknown && !m.Refused && !m.PeersRefused:
+		case (m.Health != Unknown || m.PeersAccepted) && !m.Refused && !m.PeersRefused:
 			p.renewed = append(p.renewed, m)
 		}
 	}
@@ -125,7 +125,8 @@ func (p parted) apart() bool {
 }
 
 // underway is a voter that is being restarted, or was and does not serve yet. Where the
-// two authorities refuse each other it cannot serve, and has only to answer.
+// two authorities refuse each other it cannot serve: etcd opens its client port only when
+// it has found a quorum. Then its peer port is enough.
 func (p parted) underway(want goal) (Member, bool) {
 	_, present, _ := strings.Cut(want.revision, ".")
 	for _, m := range p.voters {
@@ -133,7 +134,7 @@ func (p parted) underway(want goal) (Member, bool) {
 		if !ours(m) || !m.Set.Exists || made != present || want.refuses(m) || bereft(m) {
 			continue
 		}
-		if m.Health == Unknown && !m.Pod.Ready || !p.apart() && !p.alive(m) {
+		if m.Health == Unknown && !m.Pod.Ready && !m.PeersAccepted || !p.apart() && !p.alive(m) {
 			return m, true
 		}
 	}

@@ -62,7 +62,8 @@ func (s swap) observe(m *etcd.Member, is byte, revision string) {
 		m.Pod.Ready, m.Refused, m.PeersRefused = ready, true, s.peers
 	case 'n':
 		if s.agree('n') < q {
-			m.Health, m.Pod.Ready = etcd.Unhealthy, false
+			down(time.Second)(m)
+			m.PeersAccepted = true
 		}
 	case 's', 'd':
 		down(time.Second)(m)

@@ -136,7 +136,7 @@ func restarting(m *Member, s lifecycle.Step) {
 		m.Volume = Volume{}
 	}
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
-	m.Crossing, m.Refused, m.PeersRefused = s.Args[ArgBudget] == OverBudget, false, false
+	m.Crossing, m.Refused, m.PeersRefused, m.PeersAccepted = s.Args[ArgBudget] == OverBudget, false, false, false
 }
 
 func serves(m *Member, seen World) {

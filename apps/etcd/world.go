@@ -70,9 +70,9 @@ type Member struct {
 	Maintenance string
 
 	// Refused says that the member and the operator refuse each other's certificates, by
-	// what a handshake showed; PeersRefused that it and the present certificates of its
-	// peers do. Neither is set where there is another reason why it does not answer.
-	Refused, PeersRefused bool
+	// what a handshake showed; PeersRefused and PeersAccepted how it and the present
+	// certificates of its peers get on. None is set where another reason keeps it silent.
+	Refused, PeersRefused, PeersAccepted bool
 
 	// Restarting is set only in worlds during a planned restart, Crossing during the one
 	// that moves the quorum from one authority to another.

@@ -129,7 +129,7 @@ func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, 
 		return inquire(ctx, line, l.answer)
 	case connectivity.TransientFailure, connectivity.Shutdown:
 		d.lines.drop(whom)
-		return answer{refused: k.config != nil && refused(ctx, address, name, k.config, l.answer)}
+		return answer{refused: k.config != nil && shake(ctx, address, name, k.config, l.answer) == refused}
 	case connectivity.Idle, connectivity.Connecting:
 	}
 	return answer{}

@@ -20,10 +20,19 @@ import (
 
 const peerPort = "2380"
 
-// refused says that a handshake fails because one side does not know the authority of
-// the other's certificate. The operator shows its own only to a member whose certificate
-// it believes, and sends nothing but a question for the version.
-func refused(ctx context.Context, address, name string, config *tls.Config, within time.Duration) bool {
+// verdict is what a handshake says about the certificates of both sides; it is empty if
+// it came to none.
+type verdict string
+
+const (
+	accepted verdict = "Accepted"
+	refused  verdict = "Refused"
+)
+
+// shake says whether each side knows the authority of the other's certificate. The
+// operator shows its own only to a member whose certificate it believes, and sends
+// nothing but a question for the version.
+func shake(ctx context.Context, address, name string, config *tls.Config, within time.Duration) verdict {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	config = config.Clone()
@@ -31,7 +40,7 @@ func refused(ctx context.Context, address, name string, config *tls.Config, with
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return unknownAuthority(err)
+		return judge(err)
 	}
 	defer func() { _ = conn.Close() }()
 	if deadline, ok := ctx.Deadline(); ok {
@@ -39,53 +48,62 @@ func refused(ctx context.Context, address, name string, config *tls.Config, with
 	}
 	// With TLS 1.3 the member judges our certificate after our side of the handshake.
 	if _, err := fmt.Fprintf(conn, "GET /version HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", name); err != nil {
-		return unknownAuthority(err)
+		return judge(err)
 	}
 	_, err = conn.Read(make([]byte, 1))
-	return err != nil && unknownAuthority(err)
+	return judge(err)
 }
 
-// unknownAuthority reads the verdict of either side. The alerts of crypto/tls have no
-// exported type.
-func unknownAuthority(err error) bool {
+// judge reads the verdict of either side. The alerts of crypto/tls have no exported type.
+func judge(err error) verdict {
 	var ours x509.UnknownAuthorityError
 	var theirs *net.OpError
-	if errors.As(err, &ours) {
-		return true
+	switch {
+	case err == nil:
+		return accepted
+	case errors.As(err, &ours):
+		return refused
+	case errors.As(err, &theirs) && theirs.Op == "remote error":
+		alert := theirs.Err.Error()
+		if strings.Contains(alert, "unknown certificate authority") || strings.Contains(alert, "bad certificate") {
+			return refused
+		}
 	}
-	return errors.As(err, &theirs) && theirs.Op == "remote error" &&
-		(strings.Contains(theirs.Err.Error(), "unknown certificate authority") || strings.Contains(theirs.Err.Error(), "bad certificate"))
+	return ""
 }
 
-// askPeerPorts finds out which members refuse the present certificates of their peers.
-// Only members that run with other authorities can, so at rest no member is asked.
+// askPeerPorts finds out how members and the present certificates of their peers get on.
+// Only those that run with other authorities, or do not answer, are asked: none at rest.
 func (d *Driver) askPeerPorts(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys, members []etcd.Member) {
 	var group sync.WaitGroup
 	for i := range members {
 		m := &members[i]
 		running := p.pods[m.Name]
-		if running == nil || running.Status.PodIP == "" || !etcd.OtherAuthorities(*m, k.trust) {
+		if running == nil || running.Status.PodIP == "" || !etcd.OtherAuthorities(*m, k.trust) && m.Health != etcd.Unknown {
 			continue
 		}
-		group.Go(func() { m.PeersRefused = d.peersRefused(ctx, want, running, m.Name, k) })
+		group.Go(func() {
+			v := d.peerPort(ctx, want, running, m.Name, k)
+			m.PeersRefused, m.PeersAccepted = v == refused, v == accepted
+		})
 	}
 	group.Wait()
 }
 
-func (d *Driver) peersRefused(ctx context.Context, want *etcdv1.EtcdCluster, running *corev1.Pod, member string, k keys) bool {
-	config := k.peers
-	if config == nil {
-		s, err := d.minted(ctx, want, etcd.PeerSecret(want, member))
+func (d *Driver) peerPort(ctx context.Context, want *etcdv1.EtcdCluster, running *corev1.Pod, member string, k keys) verdict {
+	config, secret := k.peers, etcd.PeerSecret(want, member)
+	if config == nil && secret != "" && want.Spec.TLS.Mode != etcdv1.Secrets {
+		s, err := d.minted(ctx, want, secret)
 		if err != nil || s == nil {
-			return false
+			return ""
 		}
 		if config, err = configure(bundleOf(s, modern)); err != nil {
-			return false
+			return ""
 		}
 	}
 	u, err := url.Parse(etcd.PeerURL(want, member))
-	if err != nil {
-		return false
+	if err != nil || config == nil {
+		return ""
 	}
-	return refused(ctx, net.JoinHostPort(running.Status.PodIP, peerPort), u.Hostname(), config, startingWithin)
+	return shake(ctx, net.JoinHostPort(running.Status.PodIP, peerPort), u.Hostname(), config, startingWithin)
 }

@@ -50,21 +50,21 @@ func (p party) config(t *testing.T, trusts party) *tls.Config {
 	return c
 }
 
-// TestRefusedTellsCertificatesFromOtherTrouble has each side in turn not know the other's
+// TestShakeTellsCertificatesFromOtherTrouble has each side in turn not know the other's
 // authority, and members that do not answer for other reasons.
-func TestRefusedTellsCertificatesFromOtherTrouble(t *testing.T) {
+func TestShakeTellsCertificatesFromOtherTrouble(t *testing.T) {
 	old, present := newParty(t), newParty(t)
 	cases := map[string]struct {
 		member, trusted party
 		name            string
 		versions        uint16
-		want            bool
+		want            verdict
 	}{
-		"Accepted":     {present, present, "e-0", tls.VersionTLS13, false},
-		"MemberOld":    {old, present, "e-0", tls.VersionTLS13, true},
-		"OperatorNew":  {present, old, "e-0", tls.VersionTLS13, true},
-		"OperatorNew2": {present, old, "e-0", tls.VersionTLS12, true},
-		"OtherName":    {present, present, "e-1", tls.VersionTLS13, false},
+		"Accepted":     {present, present, "e-0", tls.VersionTLS13, accepted},
+		"MemberOld":    {old, present, "e-0", tls.VersionTLS13, refused},
+		"OperatorNew":  {present, old, "e-0", tls.VersionTLS13, refused},
+		"OperatorNew2": {present, old, "e-0", tls.VersionTLS12, refused},
+		"OtherName":    {present, present, "e-1", tls.VersionTLS13, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestRefusedTellsCertificatesFromOtherTrouble(t *testing.T) {
 			member.TLS.ClientCAs, member.TLS.ClientAuth, member.TLS.MaxVersion = member.TLS.RootCAs, tls.RequireAndVerifyClientCert, c.versions
 			member.StartTLS()
 			defer member.Close()
-			if got := refused(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), time.Minute); got != c.want {
-				t.Errorf("refused: %t", got)
+			if got := shake(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), time.Minute); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
 	}
@@ -82,11 +82,11 @@ func TestRefusedTellsCertificatesFromOtherTrouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if refused(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), 50*time.Millisecond) {
+	if v := shake(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), 50*time.Millisecond); v != "" {
 		t.Error("a member that does not answer is taken for one that refuses")
 	}
 	_ = silent.Close()
-	if refused(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), time.Minute) {
+	if v := shake(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), time.Minute); v != "" {
 		t.Error("a port that is closed is taken for a refusal")
 	}
 }

@@ -1,0 +1,119 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/test/witness"
+)
+
+// pauses holds the operator back by the annotation, or lets it go on.
+func (c *cluster) pauses(t *testing.T, paused bool) {
+	t.Helper()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		obj := c.get(t)
+		delete(obj.Annotations, lifecycle.AnnotationPaused)
+		if paused {
+			metav1.SetMetaDataAnnotation(&obj.ObjectMeta, lifecycle.AnnotationPaused, "true")
+		}
+		return api.Update(t.Context(), obj)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEtcdHealsWithAnotherAuthority: all Secrets are lost at once, or users swap theirs
+// without an overlap. Every member goes on with its data, and the clients that were
+// writing miss no more than the move of the quorum.
+func TestEtcdHealsWithAnotherAuthority(t *testing.T) {
+	t.Parallel()
+	t.Run("managed", func(t *testing.T) {
+		c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+		c.heals(t, "etcd-client-tls", func() {
+			c.pauses(t, true)
+			err := api.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(c.key.Namespace),
+				client.MatchingLabels{lifecycle.LabelInstance: c.key.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.pauses(t, false)
+		})
+	})
+	t.Run("own", func(t *testing.T) {
+		c := newCluster(t)
+		c.ownKeys(t, newAuthority(t))
+		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { c.own(spec); spec.Size = 3 })
+		c.settled(t)
+		c.heals(t, "own-client", func() { c.ownKeys(t, newAuthority(t)) })
+	})
+}
+
+// ownKeys gives all three Secrets with the names of three members: etcd looks up the names
+// of a peer that calls, and takes no wildcard for that.
+func (c *cluster) ownKeys(t *testing.T, a authority) {
+	t.Helper()
+	names := c.names()
+	for n := range 3 {
+		names = append(names, fmt.Sprintf("etcd-%d-0.etcd.%s.svc", n, c.key.Namespace))
+	}
+	for _, name := range []string{"own-peer", "own-server", "own-client"} {
+		cert, key, ca := a.leaf(t, time.Now().Add(time.Hour), names...)
+		c.give(t, name, map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca})
+	}
+}
+
+// heals checks that the swap of all authorities is overcome.
+func (c *cluster) heals(t *testing.T, keys string, swap func()) {
+	t.Helper()
+	before, w := c.get(t), c.write(t, c.withKeys(t, keys))
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 50) })
+	uids := map[string]types.UID{}
+	for _, m := range before.Status.Members {
+		uids[m.Name] = c.pod(t, m.Name).UID
+	}
+	swap()
+	start := time.Now()
+	// Nothing wakes the operator when users' own Secrets change: at rest it looks at them once a minute.
+	within(t, 2*patience, "every member runs with the present authority", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		seen, err := c.driver.Observe(ctx, obj)
+		if err != nil {
+			return err
+		}
+		for _, m := range seen.Members {
+			if c.pod(t, m.Name).UID == uids[m.Name] {
+				return fmt.Errorf("%w: %s has its old pod", errNotYet, m.Name)
+			}
+			if m.Refused || m.PeersRefused || m.Health != "Healthy" {
+				return fmt.Errorf("%w: %s is %q, refused %t and by its peers %t", errNotYet, m.Name, m.Health, m.Refused, m.PeersRefused)
+			}
+		}
+		return nil
+	})
+	same(t, before, c.settled(t))
+	w.Stop()
+	t.Logf("healed %s after the swap; %s", time.Since(start).Round(time.Second), w.Tally())
+	o := c.clients()
+	c.withKeys(t, keys)(&o)
+	eventually(t, "all that was acknowledged is there", func(ctx context.Context) error {
+		n, err := witness.Count(ctx, o)
+		if err != nil {
+			return err
+		}
+		return atLeast(n, w.Tally().Acknowledged)
+	})
+}
