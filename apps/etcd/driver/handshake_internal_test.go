@@ -73,10 +73,22 @@ func TestShakeTellsCertificatesFromOtherTrouble(t *testing.T) {
 			member.TLS.ClientCAs, member.TLS.ClientAuth, member.TLS.MaxVersion = member.TLS.RootCAs, tls.RequireAndVerifyClientCert, c.versions
 			member.StartTLS()
 			defer member.Close()
-			if got := shake(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), time.Minute); got != c.want {
+			if got := shake(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), 4*time.Second); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
+	}
+	picky := httptest.NewUnstartedServer(http.NotFoundHandler())
+	picky.TLS = present.config(t, present)
+	picky.Config.ConnState = func(c net.Conn, s http.ConnState) {
+		if s == http.StateActive {
+			_ = c.Close() // as etcd does when it does not like the caller's address
+		}
+	}
+	picky.StartTLS()
+	defer picky.Close()
+	if v := shake(t.Context(), picky.Listener.Addr().String(), "e-0", present.config(t, present), 4*time.Second); v != accepted {
+		t.Errorf("a member that knows the authority and hangs up: %q", v)
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
