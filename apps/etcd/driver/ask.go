@@ -84,7 +84,8 @@ func patience(found *corev1.Pod, ready bool) limits {
 	return l
 }
 
-// askStrangers asks who was added by hand, at the address that it has published.
+// askStrangers asks who was added by hand, at the address that it has published, if a
+// pod of the cluster's own namespace has it.
 func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k keys, r roll, said map[string]answer) {
 	strangers := map[string]*url.URL{}
 	for _, e := range r.entries {
@@ -95,7 +96,11 @@ func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k k
 		}
 	}
 	maps.Copy(said, all(ctx, strangers, func(ctx context.Context, name string, u *url.URL) answer {
-		return d.reach(ctx, string(want.UID)+"/"+name, u.Host, u.Hostname(), k, upTo(startingWithin))
+		address, known := d.podAddress(ctx, want.Namespace, u)
+		if !known {
+			return answer{}
+		}
+		return d.reach(ctx, string(want.UID)+"/"+name, address, u.Hostname(), k, upTo(startingWithin))
 	}))
 }
 
