@@ -34,4 +34,8 @@ package etcd
 const Name = "etcd"
 
 // Planner is etcd's judgement. It has no state.
-type Planner struct{}
+type Planner struct {
+	// Operator is the namespace that the operator's pods are in, which a NetworkPolicy
+	// always lets in; empty if the operator does not run in the cluster.
+	Operator string
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,7 @@ const (
 
 // Resources is everything but StatefulSets and volumes, which only Steps touch:
 // Services, the disruption budget, doors, certificates, a NetworkPolicy.
-func (Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Object, error) {
+func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Object, error) {
 	if leaving(want) {
 		return nil, nil
 	}
@@ -42,7 +43,7 @@ func (Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Obje
 		all = append(all, doorMap(want, seen, m))
 	}
 	if want.Spec.NetworkPolicy.Enabled {
-		all = append(all, networkPolicy(want))
+		all = append(all, networkPolicy(want, p.Operator))
 	}
 	return append(all, certificateSecrets(want, seen)...), nil
 }
@@ -266,12 +267,14 @@ func peerURL(want *etcdv1.EtcdCluster, m Member) string {
 	return PeerURL(want, m.Name)
 }
 
-// networkPolicy lets only members reach the peer port.
-func networkPolicy(want *etcdv1.EtcdCluster) *networkingv1.NetworkPolicy {
+// networkPolicy lets only members reach the peer port. Where clients are named, members
+// and the operator are always among them: an operator that is kept out sees no quorum,
+// and heals nothing.
+func networkPolicy(want *etcdv1.EtcdCluster, operator string) *networkingv1.NetworkPolicy {
 	members := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(want)}}
 	clients := want.Spec.NetworkPolicy.Clients
 	if len(clients) > 0 {
-		clients = append([]networkingv1.NetworkPolicyPeer{members}, clients...)
+		clients = slices.Concat([]networkingv1.NetworkPolicyPeer{members}, operatorPeer(operator), clients)
 	}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: named(want, want.Name),
@@ -281,10 +284,21 @@ func networkPolicy(want *etcdv1.EtcdCluster) *networkingv1.NetworkPolicy {
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
 				{From: []networkingv1.NetworkPolicyPeer{members}, Ports: open(peerPort)},
 				{From: clients, Ports: open(clientPort)},
-				{Ports: open(metricsOnly)},
+				{From: clients, Ports: open(metricsOnly)},
 			},
 		},
 	}
+}
+
+// operatorPeer is the operator's pods in their namespace.
+func operatorPeer(namespace string) []networkingv1.NetworkPolicyPeer {
+	if namespace == "" {
+		return nil
+	}
+	return []networkingv1.NetworkPolicyPeer{{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		PodSelector:       &metav1.LabelSelector{MatchLabels: map[string]string{lifecycle.LabelName: "governor"}},
+	}}
 }
 
 func open(number int32) []networkingv1.NetworkPolicyPort {

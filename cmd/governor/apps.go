@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -84,9 +86,18 @@ func register(op *engine.Operator) error {
 	return errors.Join(registerMemcached(op), registerPodSets(op), registerEtcd(op))
 }
 
+// namespace is the one of the operator's own pod; empty if it runs in none.
+func namespace() string {
+	raw, err := os.ReadFile("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(raw))
+}
+
 func registerEtcd(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*etcdv1.EtcdCluster, etcd.World]{
-		Name: etcd.Name, Planner: etcd.Planner{}, Driver: etcddriver.New, Gates: etcd.Gates(), Farewell: true,
+		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Driver: etcddriver.New, Gates: etcd.Gates(), Farewell: true,
 		Owns: []client.Object{
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},

@@ -286,8 +286,8 @@ type NetworkPolicySpec struct {
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 
-	// Who may reach the client port; without it everybody. The operator must be
-	// among them.
+	// Clients may reach the client port and the metrics port; without it everybody may.
+	// Members and the operator always may.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
