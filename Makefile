@@ -77,8 +77,9 @@ install: ## Install the operator from dist/install.yaml (CLUSTER=current: on the
 	@kubectl apply --server-side -f dist/install.yaml
 else
 install: cluster image
-	@kubectl apply --server-side -f dist/install.yaml | grep -v unchanged || true
-	@kubectl -n governor-system rollout restart deployment/governor >/dev/null
+	@old="$$(kubectl -n governor-system get deployment governor -o name 2>/dev/null || true)"; \
+	kubectl apply --server-side -f dist/install.yaml | grep -v unchanged || true; \
+	test -z "$$old" || kubectl -n governor-system rollout restart deployment/governor >/dev/null # the image has the same name
 	@kubectl -n governor-system rollout status deployment/governor --timeout=120s
 endif
 

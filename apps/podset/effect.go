@@ -47,7 +47,7 @@ func among(pods []Pod) func(*Pod) bool {
 }
 
 func without(seen World, gone func(*Pod) bool) World {
-	return World{Pods: seen.those(func(p *Pod) bool { return !gone(p) })}
+	return World{Pods: seen.those(func(p *Pod) bool { return !gone(p) }), Refusal: seen.Refusal}
 }
 
 // each is the world with each pod as the change makes it.
@@ -56,7 +56,7 @@ func each(seen World, change func(*Pod)) World {
 	for i := range pods {
 		change(&pods[i])
 	}
-	return World{Pods: pods}
+	return World{Pods: pods, Refusal: seen.Refusal}
 }
 
 func adopted(seen World, template string) World {

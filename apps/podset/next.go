@@ -15,6 +15,7 @@ func (Planner) Next(want *appv1.PodSet, seen World, now time.Time) lifecycle.Dec
 		strays(want, seen),          // what left the set belongs to whoever took it out
 		orphans(want, seen),         // what joined it counts
 		tooManyPods(want, seen),     // never more than asked for
+		refusedTemplate(seen),       // no pod goes for one that cannot come
 		endedPods(want, seen, now),  // an ended pod is none, and another takes its place
 		tooFewPods(want, seen, now), // new ones under names that nobody has
 		outdatedPods(want, seen),    // those that do not work first, then as many as may be away
@@ -90,6 +91,19 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 	}
 	return lifecycle.Proceed(because(s, cause, "TooFewPods",
 		"Making %s, %d of %d are there.", counted(n), seen.active(), want.Spec.Replicas))
+}
+
+// askAgain is how often a refused template is tried again: a quota, a policy or a webhook
+// may accept it later, and no watch tells of that.
+const askAgain = time.Minute
+
+// refusedTemplate takes nothing away for a template of which the API server accepts no pod.
+func refusedTemplate(seen World) lifecycle.Decision {
+	if seen.Refusal == "" {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Fail("TemplateRefused", fmt.Sprintf(
+		"The API server accepts no pod of spec.template: %s. The present pods stay. Correct spec.template.", seen.Refusal)).Heartbeat(askAgain)
 }
 
 func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {

@@ -47,6 +47,17 @@ func TestNext(t *testing.T) {
 	}
 }
 
+// No pod goes, and none comes, for a template that the API server refuses.
+func TestARefusedTemplateTakesNothingAway(t *testing.T) {
+	for _, pods := range []string{"oo", "ob", "oe", "o"} {
+		seen := world(pods)
+		seen.Refusal = "spec.containers[0].image: Required value"
+		if d := (podset.Planner{}).Next(set(2), seen, now); d.Outcome != lifecycle.Blocked || d.Reason != "TemplateRefused" || !d.Failed {
+			t.Errorf("%s: %s", pods, d)
+		}
+	}
+}
+
 func TestTroubleIsNamed(t *testing.T) {
 	cases := map[string]struct {
 		trouble lifecycle.Trouble

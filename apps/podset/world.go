@@ -13,6 +13,9 @@ type World struct {
 	// Pods are sorted by name: those that the set controls, and those that it could
 	// adopt.
 	Pods []Pod
+	// Refusal is the API server's answer to a dry run of a pod of the present template, in
+	// its own words. It is empty if it accepts such pods, or if no pod has another template.
+	Refusal string
 	// Least is how many pods are to be available while a step replaces some; zero
 	// outside of such a step.
 	Least int

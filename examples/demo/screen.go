@@ -24,14 +24,20 @@ type screen interface {
 
 func newScreen() screen {
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
-		return &terminal{fd: fd}
+		return &terminal{out: os.Stdout}
 	}
 	return &lines{told: map[string]bool{}}
 }
 
+// A terminal that is narrower than narrowest reports no true width; usual is assumed then.
+const (
+	narrowest = 20
+	usual     = 100
+)
+
 // terminal redraws a table.
 type terminal struct {
-	fd    int
+	out   *os.File
 	drawn int
 	known map[string]bool
 }
@@ -46,9 +52,9 @@ func (t *terminal) begin(before view) {
 func (t *terminal) tick() <-chan time.Time { return time.After(time.Second) }
 
 func (t *terminal) show(v view, since time.Duration) {
-	width, _, err := term.GetSize(t.fd)
-	if err != nil {
-		width = 100
+	width, _, err := term.GetSize(int(t.out.Fd()))
+	if err != nil || width < narrowest {
+		width = usual // script, docker exec -t and some CI report none
 	}
 	var out strings.Builder
 	for range t.drawn {
@@ -60,7 +66,7 @@ func (t *terminal) show(v view, since time.Duration) {
 		out.WriteString(string(runes[:min(len(runes), width-1)]) + "\n")
 		t.drawn++
 	}
-	fmt.Print(out.String())
+	fmt.Fprint(t.out, out.String())
 }
 
 // table is the object, its pods, and why things happen.

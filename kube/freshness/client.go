@@ -49,7 +49,11 @@ func (c *tracking) Create(ctx context.Context, obj client.Object, opts ...client
 		}
 		obj.SetLabels(labels)
 	}
-	return c.wrote(ctx, obj, c.Client.Create(ctx, obj, opts...))
+	err := c.Client.Create(ctx, obj, opts...)
+	if o := (client.CreateOptions{}); len(o.ApplyOptions(opts).DryRun) > 0 {
+		return err // nothing that a cache could show
+	}
+	return c.wrote(ctx, obj, err)
 }
 
 // Update implements client.Client.

@@ -365,3 +365,27 @@ func TestPodSetRefused(t *testing.T) {
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas, spec.Template.Spec.Containers[0].Name = 2, "pause" })
 	s.Settles(t, lifecycle.Done, "AllAvailable")
 }
+
+// TestPodSetKeepsItsPodsWhenTheTemplateIsRefused: no healthy pod goes for a template of
+// which the API server accepts no pod, and the status says what is wrong with it.
+func TestPodSetKeepsItsPodsWhenTheTemplateIsRefused(t *testing.T) {
+	s := newSets(t)
+	s.Apply(t, func(spec *appv1.PodSetSpec) {
+		spec.Replicas, spec.Template.Spec = 3, barePod(s.namespace, "x", nil).Spec
+	})
+	s.Settles(t, lifecycle.Done, "AllAvailable")
+	before := s.pods(t)
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Template.Spec.Containers[0].Image = "" })
+	p := s.Settles(t, lifecycle.Blocked, "TemplateRefused")
+	ready := apimeta.FindStatusCondition(p.Status.Conditions, "Ready")
+	if !strings.Contains(ready.Message, "spec.containers[0].image") || p.Status.AvailableReplicas != 3 {
+		t.Errorf("%d are available: %s", p.Status.AvailableReplicas, ready.Message)
+	}
+	for i, now := range s.pods(t) {
+		if now.UID != before[i].UID || now.DeletionTimestamp != nil {
+			t.Errorf("the pod %s has gone for a template that no pod can have", before[i].Name)
+		}
+	}
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Template.Spec.Containers[0].Image = "registry.k8s.io/pause:3.9" })
+	s.Settles(t, lifecycle.Done, "AllAvailable")
+}

@@ -41,7 +41,11 @@ func (d Driver) Observe(ctx context.Context, obj *appv1.PodSet) (podset.World, e
 	}
 	hidden, err := d.hidden(ctx, obj, shown)
 	seen.Pods = append(seen.Pods, hidden...)
+	if err != nil {
+		return seen, err
+	}
 	slices.SortFunc(seen.Pods, func(a, b podset.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	seen.Refusal, err = d.refusal(ctx, obj, seen)
 	return seen, err
 }
 
