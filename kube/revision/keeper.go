@@ -86,6 +86,12 @@ func (k *Keeper) Settled(ctx context.Context, owner client.Object) (bool, error)
 	return now.settled, err
 }
 
+// Kept reports whether the present spec is the newest revision.
+func (k *Keeper) Kept(ctx context.Context, owner client.Object) (bool, error) {
+	now, err := k.present(ctx, owner)
+	return now.number > 0, err
+}
+
 // Provided names what was provided for the present spec when everything was as it declares;
 // nothing if that was not noted.
 func (k *Keeper) Provided(ctx context.Context, owner client.Object) ([]string, error) {

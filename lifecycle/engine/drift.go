@@ -20,7 +20,7 @@ func (e *engine[T, W]) look(ctx context.Context, r *report[T, W]) {
 	r.sight = &sight
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
 	if err == nil {
-		r.drifts, err = e.applier.Drifts(ctx, r.obj, uncertified(wanted), e.isProvided(r))
+		r.drifts, err = e.applier.Drifts(ctx, r.obj, uncertified(wanted), e.isProvided(ctx, r))
 	}
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("cannot see all drift of a paused object", "cause", err.Error())
@@ -43,10 +43,21 @@ func (e *engine[T, W]) spare(ctx context.Context, r *report[T, W], wanted, fille
 	return err
 }
 
-// isProvided reports whether the present spec has been provided.
-func (e *engine[T, W]) isProvided(r *report[T, W]) bool {
-	observedGeneration, _ := r.obj.Told()
-	return *observedGeneration == r.obj.GetGeneration()
+// isProvided reports whether the present spec has been provided. The status of a paused
+// object is about a spec that was only looked at, so its newest revision decides.
+func (e *engine[T, W]) isProvided(ctx context.Context, r *report[T, W]) bool {
+	observedGeneration, conditions := r.obj.Told()
+	if *observedGeneration != r.obj.GetGeneration() {
+		return false
+	}
+	if !apimeta.IsStatusConditionTrue(*conditions, lifecycle.Paused) {
+		return true
+	}
+	kept, err := e.revisions.Kept(ctx, r.obj)
+	if err != nil {
+		logf.FromContext(ctx).V(1).Info("it is not known whether the spec was provided before", "cause", err.Error())
+	}
+	return kept && err == nil
 }
 
 // uncertified are the wanted objects less the certificates: only issuing them tells what

@@ -67,7 +67,10 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 	facts := lifecycle.Summary(r.decision)
 	if r.paused {
 		facts = pausedFacts(r.decision.Message, *conditions, r.sight)
-	} else if r.decided || r.decision.Outcome == lifecycle.Blocked {
+	}
+	// A paused object that was seen is judged by its present spec: nothing else will be
+	// done for it, and clients that wait for the generation do not wait for the end of the pause.
+	if r.paused && r.sight != nil || !r.paused && (r.decided || r.decision.Outcome == lifecycle.Blocked) {
 		*observedGeneration = r.obj.GetGeneration()
 	}
 	if own == nil {

@@ -215,7 +215,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 		r.decision = cannotRender(err)
 		return
 	}
-	r.drift = e.isProvided(r)
+	r.drift = e.isProvided(ctx, r)
 	err = e.furnish(ctx, r, wanted, lenient)
 	switch {
 	case err != nil:

@@ -252,6 +252,9 @@ func TestPausedByFieldOrAnnotation(t *testing.T) {
 			if err != nil {
 				return err
 			}
+			if m.Status.ObservedGeneration != m.Generation {
+				return fmt.Errorf("%w: generation %d is observed, want %d", errNotYet, m.Status.ObservedGeneration, m.Generation)
+			}
 			return condition(m.Status.Conditions, lifecycle.Paused, metav1.ConditionTrue, "Paused")
 		})
 		if _, err := get(t, &appsv1.Deployment{}, namespace, name); !apierrors.IsNotFound(err) {

@@ -290,6 +290,34 @@ func TestDriftOfAPausedObjectIsReported(t *testing.T) {
 	}
 }
 
+// A paused object is judged by its present spec, and what that declares is no drift,
+// neither during the pause nor after it.
+func TestASpecThatIsDeclaredInAPauseIsObservedAndProvidedLater(t *testing.T) {
+	namespace, op := settledRing(t, 2)
+	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
+	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
+	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = 3 })
+	eventually(t, "the generation is observed", func() error {
+		r, err := get(t, &ring.Ring{}, namespace, "r")
+		if err != nil {
+			return err
+		}
+		if r.Status.ObservedGeneration != r.Generation {
+			return fmt.Errorf("%w: %d of %d", errNotYet, r.Status.ObservedGeneration, r.Generation)
+		}
+		if said := messageOf(r.Status.Conditions, lifecycle.Drifted); said != "" {
+			t.Errorf("what is declared is called drift: %s", said)
+		}
+		return condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionFalse, "TooFewMembers")
+	})
+	quiet(t, namespace, op)
+	annotateRing(t, namespace, lifecycle.AnnotationPaused, "false")
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	_, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
+	must(t, err)
+}
+
 // left waits until the drift is as the condition is to say; nothing drifted if empty.
 func left(t *testing.T, namespace, want string) *cachev1.Memcached {
 	t.Helper()
