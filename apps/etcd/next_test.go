@@ -152,14 +152,6 @@ func TestAbsence(t *testing.T) {
 
 func probed(m *etcd.Member) { m.Pod.Ready = true }
 
-// silenced members went silent so long ago, and their pods are still called ready.
-func silenced(ago time.Duration) func(*etcd.Member) {
-	return func(m *etcd.Member) {
-		down(ago)(m)
-		m.Pod.Ready, m.Pod.Since = true, noon.Add(-time.Hour)
-	}
-}
-
 func shrinks() map[string]page {
 	newestLeads := serving(5).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-4", func(m *etcd.Member) { m.Leads = true })
 	gone := serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); m.Role, m.ID, m.Joined = "", 0, false })

@@ -125,3 +125,11 @@ func hidden(m *etcd.Member) { m.Set.Exposure, m.Pod.Exposure = etcd.Hidden, etcd
 
 // unlabelled is of an older operator.
 func unlabelled(m *etcd.Member) { m.Set.Exposure, m.Pod.Exposure = etcd.Unlabelled, etcd.Unlabelled }
+
+// silenced members went silent so long ago, and their pods are still called ready.
+func silenced(ago time.Duration) func(*etcd.Member) {
+	return func(m *etcd.Member) {
+		down(ago)(m)
+		m.Pod.Ready, m.Pod.Since = true, noon.Add(-time.Hour)
+	}
+}

@@ -39,7 +39,7 @@ func TestEvictRespectsDisruptionBudgets(t *testing.T) {
 		"Throttle": {apierrors.NewTooManyRequests("too busy", 1), "too busy", false},
 		"Broken":   {errors.New("no route"), "cannot evict the pod e-0-0: no route", false},
 		"TwoBudgets": {
-			apierrors.NewInternalError(errors.New("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")), "", true,
+			apierrors.NewInternalError(errors.New("this pod has more than one PodDisruptionBudget")), "", true,
 		},
 		"GoneNow": {apierrors.NewNotFound(corev1.Resource("pods"), "e-0-0"), "", true},
 	}

@@ -48,16 +48,25 @@ func shake(ctx context.Context, address, name string, config *tls.Config, within
 	// With TLS 1.3 the member judges our certificate after our side of the handshake. It
 	// is given time to say so before it is asked anything: what it has not read when it
 	// closes the connection may cost its last words.
-	_ = conn.SetReadDeadline(time.Now().Add(within / 4))
+	hears, stop := context.WithTimeout(ctx, within/4)
+	defer stop()
+	untilDone(hears, conn.SetReadDeadline)
 	if _, err = conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
 		return judge(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(within))
+	untilDone(ctx, conn.SetDeadline)
 	if _, err := fmt.Fprintf(conn, "GET /version HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", name); err != nil {
 		return judge(err)
 	}
 	_, err = conn.Read(make([]byte, 1))
 	return judge(err)
+}
+
+// untilDone sets the context's deadline.
+func untilDone(ctx context.Context, set func(time.Time) error) {
+	if deadline, ok := ctx.Deadline(); ok {
+		_ = set(deadline)
+	}
 }
 
 // judge reads the verdict of either side. A member that closes the connection without an
