@@ -15,6 +15,9 @@ const (
 	// Drifted is present only while somebody else's changes are left as they are; its
 	// message says what was changed and by whom, its transition since when.
 	Drifted = "Drifted"
+	// DeletionHeld is present only while a policy holds the deletion of the object: all
+	// that belongs to it stays, and the other conditions speak of how it serves.
+	DeletionHeld = "DeletionHeld"
 	// RolledBack is present while the spec is one that the operator put back because the
 	// one after it failed, until a user declares another.
 	RolledBack = "RolledBack"

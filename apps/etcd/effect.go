@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -22,8 +23,28 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	if s.Name == FormCluster {
 		return seen, bootstrapped(seen, s)
 	}
+	if s.Name == SetRetention || s.Name == DeleteCluster {
+		return seen, owned(seen, s)
+	}
 	worst, best := effects(seen, s)
 	return seen.change(s.Target, worst), elected(seen.change(s.Target, best))
+}
+
+// owned is the world with the owners of volumes as the step says, and after a deletion
+// without what Kubernetes deletes.
+func owned(seen World, s lifecycle.Step) World {
+	deletes := s.Args[ArgRetention] == string(etcdv1.Delete)
+	for _, m := range seen.Members {
+		seen = seen.change(m.Name, func(m *Member) {
+			if m.Volume.Owned = m.Volume.Exists && deletes; s.Name == SetRetention {
+				return
+			}
+			if m.Set, m.Pod = (Set{}), (Pod{}); deletes {
+				m.Volume = Volume{}
+			}
+		})
+	}
+	return seen
 }
 
 func bootstrapped(seen World, s lifecycle.Step) World {
@@ -57,7 +78,7 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 	case StartMember:
 		return same, func(m *Member) { started(m, s) }
 	case Dismiss:
-		return both(func(m *Member) { dismissed(m, s) })
+		return both(func(m *Member) { m.Set, m.Pod, m.Volume = Set{}, Pod{}, Volume{} })
 	case Restart:
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting, m.Crossing = false, false }
 	case GrowVolume:
@@ -96,6 +117,9 @@ func added(m *Member, s lifecycle.Step) {
 }
 
 func started(m *Member, s lifecycle.Step) {
+	if !m.Volume.Exists {
+		m.Volume.Owned = s.Args[ArgRetention] == string(etcdv1.Delete)
+	}
 	m.Volume.Exists, m.Pod.Exists = true, true
 	if size, given := s.Args[ArgSize]; given {
 		m.Volume.Size = number(size)
@@ -120,13 +144,6 @@ func covered(seen World) World {
 // promoted makes a voter. Before 3.5 the pod of a learner may not be ready; that it has
 // caught up and answers is what counts. One that does not answer is not counted on.
 func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
-
-func dismissed(m *Member, s lifecycle.Step) {
-	m.Set, m.Pod = Set{}, Pod{}
-	if s.Args[ArgVolume] != KeepVolume {
-		m.Volume = Volume{}
-	}
-}
 
 func restarting(m *Member, s lifecycle.Step) {
 	m.Set = dressed(s)

@@ -306,18 +306,3 @@ func alarmed(seen World) lifecycle.Decision {
 		"%s has raised %s. NOSPACE: compact and defragment, or raise spec.options.quota, then run: etcdctl alarm disarm. "+
 			"CORRUPT: delete the volume of that member, and it is replaced.", m.Name, strings.Join(m.Alarms, ", ")))
 }
-
-// farewell takes leave of the members without asking etcd, which may be down.
-func farewell(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	keep := want.Spec.Storage.Retention == etcdv1.Retain
-	m, ok := seen.find(func(m Member) bool { return ours(m) && (m.Set.Exists || m.Volume.Exists && !keep) })
-	if !ok {
-		return lifecycle.Settled("Dismissed", "No member is left.")
-	}
-	s := class(dismiss(m, "ClusterDeleted", "The cluster is deleted; %s and its volume go.", m.Name), lifecycle.Irreversible)
-	if keep {
-		s = dismiss(m, "ClusterDeleted", "The cluster is deleted; %s goes and its volume stays.", m.Name)
-		s = with(class(s, lifecycle.Disruptive), ArgVolume, KeepVolume)
-	}
-	return lifecycle.Proceed(s)
-}

@@ -42,6 +42,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	goal := aim(want, seen)
 	decision := lifecycle.First(
 		unnamed(want),               // what must be remembered is written down first
+		wrongOwners(want, seen),     // it needs no member, and must hold before a deletion comes
 		editedSet(goal, seen),       // what somebody made of a StatefulSet, such as no replicas
 		smallVolume(want, seen),     // no wait comes before it: a full disk may be why a member does not serve
 		roomForPod(goal, seen),      // nor is anything lost by making the pod of a silent member again

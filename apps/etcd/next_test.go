@@ -296,14 +296,13 @@ func renewedMemory(m *etcd.Member, want *etcdv1.EtcdCluster) {
 }
 
 func ends() map[string]page {
-	keep := deleted(wanted(1))
-	keep.Spec.Storage.Retention = etcdv1.Retain
 	left := serving(1).silent().with("e-0", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
+	owned := left.with("e-0", func(m *etcd.Member) { m.Volume.Owned = true })
 	return map[string]page{
-		"Farewell":     {"members are dismissed one after another", deleted(wanted(3)), serving(3), "Proceed Dismiss e-0 (ClusterDeleted)"},
-		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed Dismiss e-0 (ClusterDeleted)"},
-		"VolumeLeft":   {"a volume that is left is deleted", deleted(wanted(1)), left, "Proceed Dismiss e-0 (ClusterDeleted)"},
-		"VolumeKept":   {"or kept, if declared so", keep, left, "Settled Dismissed"},
+		"Farewell":     {"a deletion is one step", deleted(wanted(3)), serving(3), "Proceed DeleteCluster e (ClusterDeleted)"},
+		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed DeleteCluster e (ClusterDeleted)"},
+		"VolumeLeft":   {"a volume with an owner goes too", deleted(wanted(1)), owned, "Proceed DeleteCluster e (ClusterDeleted)"},
+		"VolumeKept":   {"a volume without an owner stays", deleted(wanted(1)), left, "Settled Dismissed"},
 		"NobodyLeft":   {"then the object goes", deleted(wanted(3)), scene{}, "Settled Dismissed"},
 	}
 }

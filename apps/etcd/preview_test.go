@@ -57,7 +57,7 @@ func TestPreview(t *testing.T) {
 		}, "\n")},
 		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nExpose e-3\nSettled AsDeclared"},
 		"Lost":   {"nothing is planned for a cluster whose data is gone", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
-		"Delete": {"a deletion says what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "Dismiss e-0\nSettled Dismissed"},
+		"Delete": {"a deletion says what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "DeleteCluster e\nSettled Dismissed"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -137,7 +137,7 @@ func ClaimName(want *etcdv1.EtcdCluster, member string) string {
 }
 
 // Claim is the volume of the member that the step starts or restarts, or nil if it
-// has none of its own. It has no owner: only a Step deletes it.
+// has none of its own. The caller sets the owner if the cluster does not retain it.
 func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeClaim {
 	if Volatile(want) {
 		return nil

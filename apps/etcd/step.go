@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -33,9 +34,14 @@ const (
 	MoveLeader = "MoveLeader"
 	// RemoveMember takes a member from etcd's list. Args: id.
 	RemoveMember = "RemoveMember"
-	// Dismiss deletes the member's StatefulSet, and its volume unless Args say
-	// volume=keep.
+	// Dismiss deletes the member's StatefulSet and its volume.
 	Dismiss = "Dismiss"
+	// SetRetention makes the cluster the owner of its volumes, or ends that. Args:
+	// retention.
+	SetRetention = "SetRetention"
+	// DeleteCluster does SetRetention for members that have a StatefulSet. Kubernetes
+	// deletes what has an owner. Args: retention.
+	DeleteCluster = "DeleteCluster"
 	// Restart writes the version on the member's claim, gives its StatefulSet the new
 	// template and ends the pod that was made from another. Args: version,
 	// revision, exposed, budget.
@@ -67,22 +73,21 @@ const (
 	SnapshotTaken = "SnapshotTaken"
 )
 
-// Keys of Args. KeepVolume is the value of ArgVolume that spares the volume, OverBudget
-// that of ArgBudget that ends a pod without asking the disruption budget.
+// Keys of Args. OverBudget is the value of ArgBudget that ends a pod without asking the
+// disruption budget.
 const (
-	ArgMembers  = "members"
-	ArgVersion  = "version"
-	ArgRevision = "revision"
-	ArgID       = "id"
-	ArgFrom     = "from"
-	ArgPeerURL  = "peerURL"
-	ArgSize     = "size"
-	ArgVolume   = "volume"
-	ArgDoor     = "door"
-	ArgExposed  = "exposed"
-	ArgBudget   = "budget"
-	KeepVolume  = "keep"
-	OverBudget  = "over"
+	ArgMembers   = "members"
+	ArgVersion   = "version"
+	ArgRevision  = "revision"
+	ArgID        = "id"
+	ArgFrom      = "from"
+	ArgPeerURL   = "peerURL"
+	ArgSize      = "size"
+	ArgDoor      = "door"
+	ArgExposed   = "exposed"
+	ArgBudget    = "budget"
+	ArgRetention = "retention"
+	OverBudget   = "over"
 	// ArgSnapshots is absent where the member writes snapshots as usual.
 	ArgSnapshots = "snapshots"
 )
@@ -118,6 +123,9 @@ func start(want goal, m Member, v version, reason, format string, args ...any) l
 	s := step(StartMember, m, reason, format, args...)
 	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
 		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
+	}
+	if !Volatile(want.EtcdCluster) && !Retains(want.EtcdCluster) && !m.Volume.Exists {
+		s = with(s, ArgRetention, string(etcdv1.Delete))
 	}
 	return dress(s, m, v, want)
 }

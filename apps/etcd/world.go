@@ -141,6 +141,8 @@ type Volume struct {
 	// Doomed says that the claim is being deleted. Kubernetes keeps it, and with it the
 	// data, as long as a pod uses it (KEP-499, storage object in use protection).
 	Doomed bool
+	// Owned says that Kubernetes deletes the claim with the cluster.
+	Owned bool
 	// Size is what the claim asks for, in bytes.
 	Size int64
 	// Version is the last that was about to run on it: its data may be of it. It is

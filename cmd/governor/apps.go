@@ -97,7 +97,7 @@ func namespace() string {
 
 func registerEtcd(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*etcdv1.EtcdCluster, etcd.World]{
-		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Driver: etcddriver.New, Gates: etcd.Gates(), Farewell: true,
+		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Driver: etcddriver.New, Gates: etcd.Gates(), Holdable: true,
 		Owns: []client.Object{
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},

@@ -92,6 +92,16 @@ func inEveryVersion(t *testing.T, present []admissionregistrationv1.RuleWithOper
 	return all
 }
 
+// advised are the rules with the deletions that users are warned of.
+func advised(rules []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
+	for i := range rules {
+		if slices.Equal(rules[i].Resources, []string{"etcdclusters"}) {
+			rules[i].Operations = append(rules[i].Operations, admissionregistrationv1.Delete)
+		}
+	}
+	return rules
+}
+
 func rule(gvk schema.GroupVersionKind) admissionregistrationv1.RuleWithOperations {
 	return admissionregistrationv1.RuleWithOperations{
 		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
@@ -111,7 +121,7 @@ func TestTheWebhookIsInstalled(t *testing.T) {
 		ClientConfig: admissionregistrationv1.WebhookClientConfig{Service: &admissionregistrationv1.ServiceReference{
 			Namespace: service.Namespace, Name: webhookService, Path: new(engine.AdvicePath), Port: &service.Spec.Ports[0].Port,
 		}},
-		Rules:                   rules(t),
+		Rules:                   advised(rules(t)),
 		FailurePolicy:           new(admissionregistrationv1.Ignore),
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),

@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"sync"
 
 	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -56,6 +58,8 @@ type advisory[T lifecycle.Custom, W any] struct {
 	decoder    admission.Decoder
 	// voices speak one after the other.
 	voices []func(ctx context.Context, old, want T) []string
+	// parting speaks of a deletion; nil says nothing.
+	parting func(ctx context.Context, obj T, orphan bool) []string
 }
 
 // consult serves the application's advice and previews, if the operator has webhooks.
@@ -68,7 +72,7 @@ func consult[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *fore
 		return fmt.Errorf("cannot advise on %s: %w", app.Name, err)
 	}
 	a := newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme())
-	a.voices = append(a.voices, ahead.warn)
+	a.voices, a.parting = append(a.voices, ahead.warn), ahead.warnOfDeletion
 	op.advice.kinds.Store(gvk, a)
 	o := &oracle[T, W]{app: app, namespaces: op.options.Namespaces, decoder: a.decoder, ahead: ahead, now: op.options.Now}
 	op.previews.kinds.Store(gvk, o)
@@ -106,6 +110,9 @@ func (a *advisory[T, W]) warnings(ctx context.Context, req admission.Request) ([
 	if !concerned(a.namespaces, req) {
 		return nil, nil
 	}
+	if req.Operation == admissionv1.Delete {
+		return a.deletion(ctx, req)
+	}
 	want, err := a.decode(req.Object)
 	if err != nil || leaving(want) {
 		return nil, err
@@ -119,6 +126,24 @@ func (a *advisory[T, W]) warnings(ctx context.Context, req admission.Request) ([
 		said = append(said, voice(ctx, old, want)...)
 	}
 	return said, nil
+}
+
+// deletion speaks of an object that is about to be deleted, once.
+func (a *advisory[T, W]) deletion(ctx context.Context, req admission.Request) ([]string, error) {
+	obj, err := a.decode(req.OldObject)
+	if err != nil || a.parting == nil || any(obj) == any(*new(T)) || leaving(obj) {
+		return nil, err
+	}
+	return a.parting(ctx, obj, orphans(req.Options.Raw)), nil
+}
+
+// orphans reports whether the options of a deletion leave what belongs to the object.
+func orphans(options []byte) bool {
+	var o metav1.DeleteOptions
+	if err := json.Unmarshal(options, &o); err != nil {
+		return false
+	}
+	return o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationOrphan
 }
 
 // concerned reports whether the operator of these namespaces will act on the object.

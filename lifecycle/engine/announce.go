@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,6 +58,9 @@ func (r *report[T, W]) announcement() announcement {
 		a.reason = "Repaired"
 	case a.action == provided:
 		a.reason = "Provided"
+	}
+	if r.newlyHeld() {
+		a.reason, a.note = cmp.Or(a.reason, lifecycle.DeletionHeld), r.heldFact()[0].Message+" "+a.note
 	}
 	a.note = strings.TrimSpace(sentence(r.done) + " " + certificates(r.issued) + a.note)
 	return a

@@ -1,7 +1,7 @@
 // Package engine has the only reconcile loop. It runs every application through
 // the same turn:
 //
-//	caught up with our own writes? → claim (finalizer, pause) → observe →
+//	caught up with our own writes? → hold (deletion) → claim (finalizer) → observe →
 //	provide resources → Next → gates on the world during the step → act → tell
 //
 // Tell is the one place where status, events, history, metrics and the time of the
@@ -149,6 +149,13 @@ type App[T lifecycle.Custom, W any] struct {
 	// Next is asked with a deletion timestamp until it is settled. Without it,
 	// owner references let Kubernetes clear up.
 	Farewell bool
+
+	// Holdable says that policies can hold the deletion of an object as a whole. Next is
+	// asked with a deletion timestamp for the one step that the deletion is, and Act
+	// prepares it; Kubernetes' garbage collection does the rest. The object has a
+	// finalizer only while a policy selects it that can hold its deletion. While one does,
+	// turns go on as if the object were not being deleted.
+	Holdable bool
 
 	// Workers is how many objects take their turns at the same time; zero means 8.
 	Workers int

@@ -101,6 +101,9 @@ func (e *engine[T, W]) value(ctx context.Context, r *report[T, W]) {
 		return
 	}
 	ahead := e.ahead(r.obj, r.seen)
+	if r.held != nil {
+		ahead = e.ahead(r.held.obj, r.held.seen)
+	}
 	for _, a := range all {
 		worth := policy.WorthOf(a, ahead, e.now())
 		if ends := a.Spec.Expires.Time; worth.Valid && (r.expires.IsZero() || ends.Before(r.expires)) {

@@ -17,15 +17,28 @@ const finalizer = "governor.dev/farewell"
 
 func hasFarewell(obj client.Object) bool { return controllerutil.ContainsFinalizer(obj, finalizer) }
 
-// claim puts the finalizer on an object whose deletion needs steps. Without such
-// steps there is none: nothing then keeps an object or its namespace from going.
+// claim gives an object the finalizer if its deletion has farewell steps, or if a policy
+// can hold its deletion, and takes a finalizer away that no longer serves either. Without
+// it nothing keeps an object or its namespace from going, also while the operator is away.
 func (e *engine[T, W]) claim(ctx context.Context, r *report[T, W]) {
-	if !e.app.Farewell || leaving(r.obj) || hasFarewell(r.obj) || e.isPaused(r.obj) {
+	if leaving(r.obj) || r.held != nil || hasFarewell(r.obj) == e.needsFinalizer(r.obj) {
 		return
 	}
 	base := r.before.DeepCopyObject().(T)
-	controllerutil.AddFinalizer(r.obj, finalizer)
+	if !controllerutil.RemoveFinalizer(r.obj, finalizer) {
+		controllerutil.AddFinalizer(r.obj, finalizer)
+	}
 	e.edit(ctx, r, base)
+}
+
+func (e *engine[T, W]) needsFinalizer(obj T) bool {
+	switch {
+	case e.app.Farewell:
+		return hasFarewell(obj) || !e.isPaused(obj)
+	case e.app.Holdable:
+		return e.selecting(obj).HoldsDeletions(e.now())
+	}
+	return false
 }
 
 // farewell lets the object go once it is settled.
@@ -33,11 +46,7 @@ func (e *engine[T, W]) farewell(ctx context.Context, r *report[T, W]) {
 	if !leaving(r.obj) || r.decision.Outcome != lifecycle.Done {
 		return
 	}
-	base := r.obj.DeepCopyObject().(T)
-	controllerutil.RemoveFinalizer(r.obj, finalizer)
-	e.edit(ctx, r, base)
-	r.released = true
-	e.release(r.key)
+	e.letGo(ctx, r)
 }
 
 // edit writes the object's metadata, if nobody else did meanwhile.

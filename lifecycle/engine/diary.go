@@ -146,6 +146,10 @@ func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
 	case len(r.refusals) > 0:
 		entry.Step, entry.Result = r.decision.Step, history.Refused
 		entry.HeldBy, entry.Message = objections(r.refusals)
+	case r.newlyHeld():
+		entry.Step, entry.Result = r.held.step, history.Refused
+		entry.HeldBy, entry.Message = objections(r.held.refusals)
+		return entry
 	default:
 		return nil
 	}

@@ -14,7 +14,7 @@ func (f *foresight[T, W]) report(ctx context.Context, now, want T) preview.Repor
 	if e == nil {
 		return preview.Ended(lifecycle.RetryIn(again, "NotRunning", "The operator has just started and does not know this kind yet; ask again in a few seconds."))
 	}
-	if leaving(want) && !e.app.Farewell {
+	if leaving(want) && !e.app.Farewell && !e.app.Holdable {
 		return e.clearance(ctx, now)
 	}
 	next, err := f.of(ctx, now, want)
@@ -38,7 +38,7 @@ func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
 // complete adds to the plan all that is known besides.
 func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) preview.Report {
 	r := preview.Report{
-		Plan: e.overseen(ctx, now, next), Paused: e.isPaused(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
+		Plan: e.overseen(ctx, now, next), Paused: e.isPaused(next.want) && !leaving(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
 	}
 	if r.Paused {
 		r.PausedBy = e.whyPaused(next.want)

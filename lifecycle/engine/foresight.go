@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
@@ -71,6 +73,36 @@ func (e *engine[T, W]) doubts(seen W) []string {
 		return doubter.Doubts(seen)
 	}
 	return nil
+}
+
+// warnOfDeletion says what goes and what stays when the object is deleted, and what would
+// hold that. What is not seen in time is told by the declaration alone.
+func (f *foresight[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan bool) []string {
+	ctx, cancel := context.WithTimeout(ctx, glance)
+	defer cancel()
+	e := f.engine.Load()
+	if e == nil || !e.app.Holdable {
+		return nil
+	}
+	if orphan {
+		return []string{fmt.Sprintf("Kubernetes deletes the %s alone: all that belongs to %s stays and runs on, and the operator looks after it no more.",
+			e.gvk.Kind, obj.GetName())}
+	}
+	going := obj.DeepCopyObject().(T)
+	going.SetDeletionTimestamp(new(metav1.NewTime(e.now())))
+	seen, err := e.driver.Observe(ctx, going)
+	if err != nil {
+		return nil
+	}
+	d := e.app.Planner.Next(going, seen, e.now())
+	if d.Outcome != lifecycle.Proceeding {
+		return nil
+	}
+	said := []string{d.Message}
+	if v := e.selecting(going).Judge(e.question(ctx, going, seen, d.Step)); len(v.Refusals) > 0 {
+		said = append(said, lifecycle.Held(d.Step, v.Refusals...).Message)
+	}
+	return said
 }
 
 // warn is the plan in a sentence, if it can be had at a glance.

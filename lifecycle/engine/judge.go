@@ -80,7 +80,7 @@ func (e *engine[T, W]) pace(r *report[T, W]) {
 // question is what the policies are asked about a step of the object.
 func (e *engine[T, W]) question(ctx context.Context, obj T, seen W, step lifecycle.Step) policy.Question {
 	return policy.Question{
-		Object: e.subject(obj), Step: step, Now: e.now(),
+		Object: e.subject(obj), Step: step, Now: e.now(), Deletion: leaving(obj),
 		Bypass: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]),
 		Permit: func() policy.Permit {
 			return policy.PermitOf(e.approvals(ctx, client.ObjectKeyFromObject(obj)), e.ahead(obj, seen), step, e.now())

@@ -68,7 +68,11 @@ func (r *rules) stir() {
 // stand tells which policies hold the object now, and what it waits for.
 func (e *engine[T, W]) stand(r *report[T, W]) {
 	var holding []string
-	for _, refusal := range r.refusals {
+	refusals := r.refusals
+	if r.held != nil {
+		refusals = slices.Concat(refusals, r.held.refusals)
+	}
+	for _, refusal := range refusals {
 		if refusal.Policy != "" && !slices.Contains(holding, refusal.Policy) {
 			holding = append(holding, refusal.Policy)
 		}

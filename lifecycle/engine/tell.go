@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -77,7 +78,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 		own = unchanged(*conditions, facts)
 	}
 	facts = append(append(facts, own...), rolledBack(r.obj)...)
-	facts = append(facts, driftFact(r.drifts)...)
+	facts = append(append(facts, driftFact(r.drifts)...), r.heldFact()...)
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
 }
 
@@ -117,7 +118,7 @@ func pausedFacts(why string, conditions []metav1.Condition, sight *lifecycle.Dec
 // unchanged returns the application's conditions as they are, for a turn that
 // could not see anything new.
 func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
-	known := map[string]bool{lifecycle.Paused: true, lifecycle.RolledBack: true, lifecycle.Drifted: true}
+	known := map[string]bool{lifecycle.Paused: true, lifecycle.RolledBack: true, lifecycle.Drifted: true, lifecycle.DeletionHeld: true}
 	for _, f := range told {
 		known[f.Type] = true
 	}
@@ -204,6 +205,10 @@ func (e *engine[T, W]) nextTurn(r *report[T, W]) reconcile.Result {
 		result.RequeueAfter = e.patience.When(r.key)
 	}
 	result.RequeueAfter = e.orDue(r, result.RequeueAfter)
+	if r.held != nil {
+		wait := e.heldFor(r.held.refusals, 0)
+		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, wait), wait)
+	}
 	return result
 }
 

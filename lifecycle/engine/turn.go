@@ -95,13 +95,14 @@ type report[T lifecycle.Custom, W any] struct {
 	decision lifecycle.Decision
 	taken    *taken
 	refusals []lifecycle.Refusal
-	queued   bool              // it waits for a slot of the budget
-	approval *history.Approval // what let the step pass, if it needed one
-	bypass   *history.Bypass   // what let it pass policies that hold it
-	expires  time.Time         // when an approval of the object ends; zero if none does
-	same     bool              // the status says it all already
-	later    time.Time         // when it is told what is not told now; zero if it is
-	done     []apply.Change    // the changes of this turn, and of those before that told nothing
+	queued   bool                // it waits for a slot of the budget
+	held     *heldDeletion[T, W] // the deletion, if policies hold it
+	approval *history.Approval   // what let the step pass, if it needed one
+	bypass   *history.Bypass     // what let it pass policies that hold it
+	expires  time.Time           // when an approval of the object ends; zero if none does
+	same     bool                // the status says it all already
+	later    time.Time           // when it is told what is not told now; zero if it is
+	done     []apply.Change      // the changes of this turn, and of those before that told nothing
 	began    time.Time
 	decided  bool // the decision is about the object's present generation
 	paused   bool
@@ -160,7 +161,7 @@ func leaving(obj lifecycle.Object) bool { return obj.GetDeletionTimestamp() != n
 func (e *engine[T, W]) live(ctx context.Context, r *report[T, W]) {
 	defer e.contain(ctx, r)
 	stages := []func(context.Context, *report[T, W]){
-		e.claim, e.observe, e.rest, e.provide, e.decide, e.judge, e.act, e.farewell,
+		e.hold, e.claim, e.observe, e.rest, e.provide, e.decide, e.judge, e.act, e.farewell,
 	}
 	for _, stage := range stages {
 		stage(ctx, r)
@@ -174,7 +175,7 @@ func (e *engine[T, W]) live(ctx context.Context, r *report[T, W]) {
 func (r *report[T, W]) over() bool {
 	outcome := r.decision.Outcome
 	leavingSettled := outcome == lifecycle.Done && leaving(r.obj) && !r.released
-	return r.paused || outcome != lifecycle.Silent && outcome != lifecycle.Proceeding && !leavingSettled || r.taken != nil
+	return r.paused || r.released || outcome != lifecycle.Silent && outcome != lifecycle.Proceeding && !leavingSettled || r.taken != nil
 }
 
 var cannotObserve = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot see the application; nothing is changed until it can.")

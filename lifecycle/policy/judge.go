@@ -26,6 +26,9 @@ type Question struct {
 	Object Object
 	Step   lifecycle.Step
 	Now    time.Time
+	// Deletion says that the object is being deleted. Waves do not hold deletions: they
+	// are about changes that the next wave gets too.
+	Deletion bool
 	// Bypass is the reason for which somebody lets the object's steps pass; empty if
 	// nobody does.
 	Bypass string
@@ -102,10 +105,19 @@ func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
 	if !repair || p.spec.Repairs == v1alpha1.RepairsHold {
 		all = slices.Concat(p.frozen(q.Now), p.closed(q.Now), p.unapproved(q, v))
 	}
-	if !repair {
+	if !repair && !q.Deletion {
 		all = append(all, p.early(q)...)
 	}
 	return all
+}
+
+// HoldsDeletions reports whether any of the policies can hold a deletion, now or later.
+func (s Set) HoldsDeletions(now time.Time) bool {
+	return slices.ContainsFunc(s, func(p *Policy) bool {
+		f := p.spec.Freeze
+		frozen := f != nil && (f.Until == nil || f.Until.After(now))
+		return frozen || len(p.spec.Windows) > 0 || p.spec.Approval != nil
+	})
 }
 
 func (p *Policy) refuse(gate string, until time.Time, format string, args ...any) []lifecycle.Refusal {

@@ -120,7 +120,7 @@ func TestTheLegacyManifest(t *testing.T) {
 	must(t, err)
 	sameSpec(t, "it means", meant.Spec, etcdv1.EtcdClusterSpec{
 		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi")), Retention: etcdv1.Delete},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi"))},
 	})
 }
 

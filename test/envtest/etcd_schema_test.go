@@ -43,6 +43,8 @@ func TestEtcdSchema(t *testing.T) {
 		"own-image":     {"with a version it can be run", `{image: a/b, version: "3.6.16"}`, ""},
 		"medium":        {"only three are known", "{storage: {medium: Tape}}", `spec.storage.medium: Unsupported value: "Tape"`},
 		"memory-class":  {"memory has no class", "{storage: {medium: Memory, storageClassName: fast}}", "spec.storage.storageClassName has no meaning with spec.storage.medium Memory"},
+		"memory":        {"memory needs no word about volumes", "{storage: {medium: Memory}}", ""},
+		"memory-delete": {"that nothing is kept may be said", "{storage: {medium: Memory, retention: Delete}}", ""},
 		"memory-retain": {"nor a volume to keep", "{storage: {medium: Memory, retention: Retain}}", "spec.storage.retention Retain is impossible with spec.storage.medium Memory"},
 		"small":         {"etcd needs room for its log", "{storage: {size: 1Mi}}", "spec.storage.size is 1Mi, it must be at least 64Mi"},
 		"secrets":       {"own certificates need names", "{tls: {mode: Secrets}}", "spec.tls.mode is Secrets: spec.tls.secrets must be set"},
@@ -113,7 +115,7 @@ func TestEtcdSchemaOfChanges(t *testing.T) {
 func TestEtcdDefaultsAreVisible(t *testing.T) {
 	u := etcdObject(t, "v1", "plain", newNamespace(t), "")
 	must(t, api.Create(t.Context(), u))
-	want := "map[size:3 storage:map[medium:Persistent retention:Delete size:8Gi] tls:map[mode:Managed]]"
+	want := "map[size:3 storage:map[medium:Persistent size:8Gi] tls:map[mode:Managed]]"
 	if got := fmt.Sprint(u.Object["spec"]); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

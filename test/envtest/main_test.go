@@ -130,6 +130,8 @@ type setting struct {
 	// workers and tellWithin are memcached's.
 	workers    int
 	tellWithin time.Duration
+	// holdable says that policies hold the deletion of a ring as a whole.
+	holdable bool
 }
 
 // counting counts the requests that change something, other than leases, and
@@ -188,7 +190,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	must(t, engine.Register(e, engine.App[*ring.Ring, ring.World]{
 		Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(op.lists),
 		Gates: []lifecycle.Gate[ring.World]{ring.KeepsQuorum},
-		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Farewell: true,
+		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Farewell: !s.holdable, Holdable: s.holdable,
 	}))
 	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),

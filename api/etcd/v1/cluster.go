@@ -75,7 +75,7 @@ type EtcdClusterSpec struct {
 	Image string `json:"image,omitempty"`
 
 	// Where members keep their data.
-	// +kubebuilder:default={medium: Persistent, size: "8Gi", retention: Delete}
+	// +kubebuilder:default={medium: Persistent, size: "8Gi"}
 	// +optional
 	Storage StorageSpec `json:"storage,omitempty"`
 
@@ -144,7 +144,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.medium == oldSelf.medium",messageExpression="'spec.storage.medium is ' + oldSelf.medium + ' and cannot be changed to ' + self.medium + ': create another cluster'"
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.storage.storageClassName cannot be changed: create another cluster"
 // +kubebuilder:validation:XValidation:rule="self.medium == 'Persistent' || !has(self.storageClassName)",messageExpression="'spec.storage.storageClassName has no meaning with spec.storage.medium ' + self.medium + ': remove one of them'"
-// +kubebuilder:validation:XValidation:rule="self.medium == 'Persistent' || self.retention == 'Delete'",messageExpression="'spec.storage.retention Retain is impossible with spec.storage.medium ' + self.medium + ': there is no volume to keep'"
+// +kubebuilder:validation:XValidation:rule="self.medium == 'Persistent' || !has(self.retention) || self.retention == 'Delete'",messageExpression="'spec.storage.retention Retain is impossible with spec.storage.medium ' + self.medium + ': there is no volume to keep'"
 // +kubebuilder:validation:XValidation:rule="self.medium != 'Persistent' || quantity(string(self.size)).compareTo(quantity(string(oldSelf.size))) >= 0",messageExpression="'spec.storage.size is ' + string(oldSelf.size) + ' and cannot shrink to ' + string(self.size) + ': volumes only grow'"
 type StorageSpec struct {
 	// Persistent, Ephemeral or Memory. With the latter two a member that loses its
@@ -168,10 +168,10 @@ type StorageSpec struct {
 	// +optional
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// What becomes of the volumes when the EtcdCluster is deleted: Delete, or
-	// Retain. The volume of a member that is removed or replaced is always deleted:
-	// it is an old copy.
-	// +kubebuilder:default=Delete
+	// What becomes of the volumes when the EtcdCluster is deleted. Retain keeps them
+	// with their data; Delete makes the EtcdCluster their owner, so that Kubernetes
+	// deletes them with it. The default is Retain; Ephemeral and Memory have no volume
+	// to keep. The volume of a member that is removed or replaced is always deleted.
 	// +kubebuilder:validation:Enum=Delete;Retain
 	// +optional
 	Retention Retention `json:"retention,omitempty"`

@@ -37,6 +37,8 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.dismiss(ctx, v.parts, s)
 	case etcd.Expose:
 		return d.expose(ctx, v.parts, s.Target)
+	case etcd.SetRetention, etcd.DeleteCluster:
+		return d.own(ctx, want, v.parts, s)
 	case etcd.GrowVolume:
 		return d.grow(ctx, v.parts, s)
 	case etcd.RestoreSet:
@@ -81,7 +83,7 @@ func (d *Driver) note(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle
 	err := d.live.Get(ctx, client.ObjectKeyFromObject(claim), have)
 	switch {
 	case apierrors.IsNotFound(err):
-		return d.client.Create(ctx, claim)
+		return d.create(ctx, want, claim)
 	case err != nil:
 		return fmt.Errorf("cannot read the volume of %s: %w", s.Target, err)
 	case have.DeletionTimestamp != nil:
@@ -161,11 +163,10 @@ func (d *Driver) dismiss(ctx context.Context, p parts, s lifecycle.Step) error {
 			return err
 		}
 	}
-	claim := p.claims[s.Target]
-	if claim == nil || s.Args[etcd.ArgVolume] == etcd.KeepVolume {
-		return nil
+	if claim := p.claims[s.Target]; claim != nil {
+		return d.remove(ctx, claim)
 	}
-	return d.remove(ctx, claim)
+	return nil
 }
 
 // remove deletes the very object that was seen, not a later one of its name.

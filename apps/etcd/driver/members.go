@@ -107,7 +107,9 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 		v.Exists = m.Set.Exists || m.Pod.Exists && !m.Pod.Leaving
 	case claim != nil:
 		_, version := template(claim.Annotations)
-		v = etcd.Volume{Exists: true, Doomed: !alive(claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value()}
+		v = etcd.Volume{
+			Exists: true, Doomed: !alive(claim), Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
+		}
 	}
 	if m.Door == etcd.Shut {
 		v.Detail = etcd.Diagnose(lastWords)

@@ -167,7 +167,7 @@ func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 	out := etcdv1.EtcdClusterSpec{
 		Size: in.Size, Repository: in.Repository, Paused: in.Paused,
 		Version: strings.TrimPrefix(in.Version, "v"),
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse(defaultSize)), Retention: etcdv1.Delete},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse(defaultSize))},
 		TLS:     tlsFromLegacy(in.TLS),
 	}
 	if out.Version == "" {

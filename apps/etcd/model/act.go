@@ -39,6 +39,8 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return m.dismiss(s, fx)
 	case etcd.Restart:
 		return m.restart(want, s, fx)
+	case etcd.SetRetention, etcd.DeleteCluster:
+		return m.own(s, fx)
 	case etcd.Expose:
 		return m.expose(s.Target, fx)
 	case etcd.RestoreSet:
@@ -62,7 +64,7 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	if _, ok := m.disks[s.Target]; !ok && !m.volatile {
 		err := fx.Do("create the volume of "+s.Target, func() error {
 			m.disks[s.Target], m.sizes[s.Target] = &disk{}, want.Spec.Storage.Size.Value()
-			m.given[s.Target] = s.Args[etcd.ArgVersion]
+			m.given[s.Target], m.owned[s.Target] = s.Args[etcd.ArgVersion], !etcd.Retains(want)
 			return nil
 		})
 		if err != nil {
@@ -126,13 +128,48 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 			return err
 		}
 	}
-	if _, ok := m.disks[s.Target]; !ok || m.volatile || s.Args[etcd.ArgVolume] == etcd.KeepVolume {
+	if _, ok := m.disks[s.Target]; !ok || m.volatile {
 		return nil
 	}
-	return fx.Do("delete the volume of "+s.Target, func() error {
-		m.deleteClaim(s.Target)
+	return m.discard(s.Target, fx)
+}
+
+func (m *Model) discard(member string, fx *sim.Effects) error {
+	return fx.Do("delete the volume of "+member, func() error {
+		m.deleteClaim(member)
 		return nil
 	})
+}
+
+// own changes the owner of every volume. After a deletion the garbage collection deletes
+// what has an owner, StatefulSets among it.
+func (m *Model) own(s lifecycle.Step, fx *sim.Effects) error {
+	deletes := s.Args[etcd.ArgRetention] == string(etcdv1.Delete)
+	for _, name := range keys(m.disks) {
+		if m.owned[name] == deletes || m.volatile {
+			continue
+		}
+		if err := fx.Do("change the owner of the volume of "+name, func() error { m.owned[name] = deletes; return nil }); err != nil {
+			return err
+		}
+	}
+	if s.Name == etcd.SetRetention {
+		return nil
+	}
+	for _, name := range keys(m.sets) {
+		if err := fx.Do("collect the StatefulSet "+name, func() error { delete(m.sets, name); return nil }); err != nil {
+			return err
+		}
+	}
+	for _, name := range keys(m.disks) {
+		if !m.owned[name] || m.volatile {
+			continue
+		}
+		if err := m.discard(name, fx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {

@@ -132,6 +132,7 @@ func (m *Model) loseDisks(name string) {
 	delete(m.disks, name)
 	delete(m.sizes, name)
 	delete(m.given, name)
+	delete(m.owned, name)
 }
 
 const forEver = 1 << 30

@@ -67,6 +67,8 @@ type Model struct {
 	sizes map[string]int64
 	// given are the versions that are written on the claims.
 	given map[string]string
+	// owned volumes are deleted with the cluster.
+	owned map[string]bool
 
 	health map[string]health
 	err    error
@@ -99,8 +101,8 @@ type health struct {
 func New(volatile bool) *Model {
 	return &Model{
 		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
-		tampered: map[string]tampering{},
-		pods:     map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
+		tampered: map[string]tampering{}, owned: map[string]bool{},
+		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
 	}
 }
 
@@ -185,7 +187,10 @@ func (m *Model) member(name string) etcd.Member {
 		seen.Set.Edited = m.tampered[name].fields()
 	}
 	d, hasDisk := m.disks[name]
-	seen.Volume = etcd.Volume{Exists: hasDisk || m.volatile && seen.Set.Exists, Doomed: hasDisk && d.doomed, Size: m.sizes[name], Version: m.given[name]}
+	seen.Volume = etcd.Volume{
+		Exists: hasDisk || m.volatile && seen.Set.Exists, Doomed: hasDisk && d.doomed, Owned: m.owned[name],
+		Size: m.sizes[name], Version: m.given[name],
+	}
 	if h := m.health[name]; !h.since.IsZero() {
 		seen.Health, seen.Since = h.is, h.since
 	}

@@ -30,6 +30,8 @@ func cluster(chance *rand.Rand) *etcdv1.EtcdCluster {
 	c.Spec.Version = upgrades[chance.IntN(2)]
 	if chance.IntN(4) == 0 {
 		c.Spec.Storage.Medium = etcdv1.Memory
+	} else if chance.IntN(2) == 0 {
+		c.Spec.Storage.Retention = etcdv1.Delete
 	}
 	return c
 }
@@ -51,6 +53,7 @@ func edit(want *etcdv1.EtcdCluster, chance *rand.Rand) {
 			size := want.Spec.Storage.Size.DeepCopy()
 			size.Add(resource.MustParse("1Gi"))
 			want.Spec.Storage.Size = &size
+			want.Spec.Storage.Retention = []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain}[chance.IntN(2)]
 		}
 	default:
 		want.Spec.Size = []int32{1, 2, 3, 3, 4, 5, 7}[chance.IntN(7)]
@@ -70,6 +73,9 @@ func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
 		}
 		if want.Spec.Storage.Medium != etcdv1.Memory && m.Volume.Size != want.Spec.Storage.Size.Value() {
 			return fmt.Errorf("the volume of %s has %d bytes", m.Name, m.Volume.Size)
+		}
+		if m.Volume.Owned == etcd.Retains(want) && want.Spec.Storage.Medium != etcdv1.Memory {
+			return fmt.Errorf("the volume of %s is owned: %t", m.Name, m.Volume.Owned)
 		}
 	}
 	return nil
@@ -129,11 +135,11 @@ func TestLivesBeforeLearners(t *testing.T) {
 func TestLivesThatEnd(t *testing.T) {
 	l := life()
 	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
-		if edit(want, chance); chance.IntN(2) == 0 && want.DeletionTimestamp == nil {
-			want.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
+		if want.DeletionTimestamp != nil {
+			return // it may be gone already
 		}
-		if want.Spec.Storage.Medium != etcdv1.Memory && chance.IntN(2) == 0 {
-			want.Spec.Storage.Retention = etcdv1.Retain
+		if edit(want, chance); chance.IntN(2) == 0 {
+			want.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		}
 	}
 	l.Kept = func(want *etcdv1.EtcdCluster, seen etcd.World) error {
@@ -141,7 +147,7 @@ func TestLivesThatEnd(t *testing.T) {
 			return kept(want, seen)
 		}
 		for _, m := range seen.Members {
-			if m.Set.Exists || m.Volume.Exists && want.Spec.Storage.Retention != etcdv1.Retain {
+			if m.Set.Exists || m.Volume.Exists && !etcd.Retains(want) {
 				return fmt.Errorf("%s is left: %+v", m.Name, m)
 			}
 		}

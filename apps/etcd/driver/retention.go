@@ -1,0 +1,53 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+var kind = etcdv1.GroupVersion.WithKind("EtcdCluster")
+
+// owns reports whether Kubernetes deletes the volume with the cluster.
+func owns(want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == want.UID })
+}
+
+// create makes the volume. It has the cluster as its owner unless it is to outlive it.
+func (d *Driver) create(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) error {
+	if !etcd.Retains(want) {
+		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}
+	}
+	return d.client.Create(ctx, claim)
+}
+
+// own gives volumes the cluster as their owner, or takes it away, as the step says. The
+// volume of a member without a StatefulSet gets none in a deletion: it may belong to
+// members that were orphaned on purpose.
+func (d *Driver) own(ctx context.Context, want *etcdv1.EtcdCluster, p parts, s lifecycle.Step) error {
+	owned := s.Args[etcd.ArgRetention] == string(etcdv1.Delete)
+	for member, seen := range p.claims {
+		orphan := s.Name == etcd.DeleteCluster && p.sets[member] == nil
+		if owns(want, seen) == owned || owned && orphan {
+			continue
+		}
+		claim := seen.DeepCopy()
+		err := d.edit(ctx, claim, func() {
+			claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == want.UID })
+			if owned {
+				claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(want, kind))
+			}
+		})
+		if err != nil {
+			return fmt.Errorf("cannot change the owner of the volume %q: %w", claim.Name, err)
+		}
+	}
+	return nil
+}
