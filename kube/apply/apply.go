@@ -256,6 +256,9 @@ func (a *Applier) reclaim(ctx context.Context, owner client.Object, d declared) 
 	if err := mayTake(a.app, owner, d, existing); err != nil {
 		return nil, err
 	}
+	if err := mayAdopt(ctx, a.live, a.client.Scheme(), owner, existing); err != nil {
+		return nil, err
+	}
 	if _, err = a.write(ctx, owner, d, client.ForceOwnership); err != nil {
 		return nil, err
 	}

@@ -2,11 +2,15 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -31,12 +35,39 @@ func One(ctx context.Context, c client.Client, live client.Reader, owner client.
 		if err := mayTake(wanted.GetLabels()[lifecycle.LabelApp], owner, d, existing); err != nil {
 			return err
 		}
+		if err := mayAdopt(ctx, live, c.Scheme(), owner, existing); err != nil {
+			return err
+		}
 		options = append(options, client.ForceOwnership)
 	}
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(d.content), options...); err != nil {
 		return fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)
 	}
 	return nil
+}
+
+// mayAdopt returns an error if the object has no controller because its owner is being
+// deleted: a deletion that orphans takes the owner references away, and the deletion itself
+// may not be in the cache yet. Who adopts then hands the object to the garbage collector.
+// Kubernetes' own controllers ask the API server in the same way (RecheckDeletionTimestamp).
+func mayAdopt(ctx context.Context, live client.Reader, s *runtime.Scheme, owner, existing client.Object) error {
+	if metav1.GetControllerOf(existing) != nil {
+		return nil
+	}
+	gvk, err := apiutil.GVKForObject(owner, s)
+	if err != nil {
+		return err
+	}
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(gvk)
+	err = live.Get(ctx, client.ObjectKeyFromObject(owner), now)
+	if err == nil && now.UID == owner.GetUID() && now.DeletionTimestamp == nil {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot see whether the owner of %q is being deleted: %w", existing.GetName(), err)
+	}
+	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, owner.GetName(), errors.New("it is being deleted"))
 }
 
 // mayTake returns an error unless the existing object is ours: controlled by the

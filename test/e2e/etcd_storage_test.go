@@ -53,10 +53,10 @@ func (c *cluster) keys(t *testing.T) int {
 	return n
 }
 
-// TestEtcdVolumesGoWithTheCluster by default, and a cluster of the same name that comes
+// TestEtcdVolumesGoWithTheCluster if they are declared to, and a cluster of the same name that comes
 // afterwards is another one.
 func TestEtcdVolumesGoWithTheCluster(t *testing.T) {
-	c := formed(t, 3)
+	c := formed(t, 3, retention(etcdv1.Delete))
 	w := c.write(t)
 	id := c.get(t).Status.ClusterID
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
@@ -91,9 +91,9 @@ func (c *cluster) isAnother(t *testing.T, id string) {
 	}
 }
 
-// TestEtcdVolumesAreRetained on request; a new cluster of the name does not mount them.
+// TestEtcdVolumesAreRetained by default; a new cluster of the name does not mount them.
 func TestEtcdVolumesAreRetained(t *testing.T) {
-	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Retention = etcdv1.Retain })
+	c := formed(t, 1)
 	w := c.write(t)
 	id := c.get(t).Status.ClusterID
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })

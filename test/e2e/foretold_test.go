@@ -19,9 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/config"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -197,12 +195,14 @@ func TestEtcdComesAndGoesAsForetold(t *testing.T) {
 	c.goesAsForetold(t)
 }
 
-// goesAsForetold deletes the cluster. Its history goes with it, so it is watched.
+// goesAsForetold deletes the cluster: one step, of which Kubernetes does the rest.
 func (c *cluster) goesAsForetold(t *testing.T) {
 	t.Helper()
 	report := c.ask(t, preview.Delete, func(*etcdv1.EtcdClusterSpec) {})
-	before, begun := look(t, c.observer()), len(c.history(t).Entries)
-	last := c.watchHistory(t)
+	if a := report.Actions(); len(a) != 1 || a[0].Name != etcd.DeleteCluster || !report.Settles() {
+		t.Errorf("the preview of the deletion is %+v", report)
+	}
+	before := look(t, c.observer())
 	if err := api.Delete(t.Context(), c.get(t)); err != nil {
 		t.Fatal(err)
 	}
@@ -212,46 +212,7 @@ func (c *cluster) goesAsForetold(t *testing.T) {
 		}
 		return nil
 	})
-	stepped(t, "deletion", report, last().Entries[begun:])
 	happened(t, "deletion", report, before, nil)
-}
-
-// watchHistory returns what returns the book as it was when it was deleted.
-func (c *cluster) watchHistory(t *testing.T) func() history.Book {
-	t.Helper()
-	cfg, err := config.GetConfig()
-	if err != nil {
-		t.Fatal(err)
-	}
-	watcher, err := client.NewWithWatch(cfg, client.Options{Scheme: api.Scheme()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := history.Name("EtcdCluster", c.key.Name)
-	seen, err := watcher.Watch(t.Context(), &corev1.ConfigMapList{}, client.InNamespace(c.key.Namespace), client.MatchingFields{"metadata.name": name})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return func() history.Book {
-		defer seen.Stop()
-		for {
-			select {
-			case e, ok := <-seen.ResultChan():
-				if !ok {
-					t.Fatal("the watch of the history ended")
-				}
-				if cm, is := e.Object.(*corev1.ConfigMap); is && e.Type == watch.Deleted {
-					book, err := history.Decode(cm.Data[history.Key])
-					if err != nil {
-						t.Fatal(err)
-					}
-					return book
-				}
-			case <-t.Context().Done():
-				t.Fatal("the history is not deleted")
-			}
-		}
-	}
 }
 
 // TestEtcdTrustsAnewAsForetold: an authority is lost while the cluster is paused, and what is foretold then is done when

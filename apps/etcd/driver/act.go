@@ -66,6 +66,9 @@ func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s 
 	if err != nil {
 		return err
 	}
+	if err := d.notOrphaned(ctx, want, s.Target); err != nil {
+		return err
+	}
 	if err := d.note(ctx, want, s); err != nil {
 		return err
 	}

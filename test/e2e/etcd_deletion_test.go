@@ -1,0 +1,231 @@
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+func retention(r etcdv1.Retention) func(*etcdv1.EtcdClusterSpec) {
+	return func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Retention = r }
+}
+
+// belongings are the objects of the cluster that are not being deleted, as kind/name.
+func (c *cluster) belongings(ctx context.Context, lists ...client.ObjectList) ([]string, error) {
+	var all []string
+	for _, list := range lists {
+		err := api.List(ctx, list, client.InNamespace(c.key.Namespace), client.MatchingLabels{lifecycle.LabelInstance: c.key.Name})
+		if err != nil {
+			return nil, err
+		}
+		_ = apimeta.EachListItem(list, func(obj runtime.Object) error {
+			if o := obj.(client.Object); o.GetDeletionTimestamp() == nil {
+				all = append(all, fmt.Sprintf("%T/%s", obj, o.GetName()))
+			}
+			return nil
+		})
+	}
+	slices.Sort(all)
+	return all, nil
+}
+
+func runs() []client.ObjectList {
+	return []client.ObjectList{&appsv1.StatefulSetList{}, &corev1.PodList{}}
+}
+
+func serves() []client.ObjectList {
+	return append(runs(), &corev1.ServiceList{}, &corev1.SecretList{}, &corev1.ConfigMapList{}, &policyv1.PodDisruptionBudgetList{})
+}
+
+func stores() []client.ObjectList { return []client.ObjectList{&corev1.PersistentVolumeClaimList{}} }
+
+// isDeleted deletes the cluster so, and waits until the object is gone and what is said to go with it.
+func (c *cluster) isDeleted(t *testing.T, how metav1.DeletionPropagation, keeps etcdv1.Retention) {
+	t.Helper()
+	before, err := c.belongings(t.Context(), serves()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := api.Delete(t.Context(), c.get(t), client.PropagationPolicy(how)); err != nil {
+		t.Fatal(err)
+	}
+	orphan, volumes := how == metav1.DeletePropagationOrphan, 0
+	if orphan || keeps == etcdv1.Retain {
+		volumes = 1
+	}
+	eventually(t, fmt.Sprintf("%s deletion with %s ends", how, keeps), func(ctx context.Context) error {
+		if _, err := c.read(ctx); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%w: the object is there: %w", errNotYet, err)
+		}
+		left, err := c.belongings(ctx, serves()...)
+		stored, err2 := c.belongings(ctx, stores()...)
+		switch {
+		case err != nil || err2 != nil:
+			return fmt.Errorf("%w, %w", err, err2)
+		case orphan && !slices.Equal(left, before), !orphan && len(left) > 0, len(stored) != volumes:
+			return fmt.Errorf("%w: left are %v, %v", errNotYet, left, stored)
+		}
+		return nil
+	})
+}
+
+// TestEtcdDeletionsAreKubernetesOwn: every cascade means what it means for a Deployment, with volumes that go and with
+// volumes that stay, and without the operator.
+func TestEtcdDeletionsAreKubernetesOwn(t *testing.T) {
+	type way struct {
+		how   metav1.DeletionPropagation
+		keeps etcdv1.Retention
+	}
+	clusters := map[way]*cluster{}
+	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		for _, keeps := range []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain} {
+			c := lonelyCluster(t)
+			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.Managed })
+			c.Apply(t, retention(keeps)) // a change of mind
+			clusters[way{how, keeps}] = c
+		}
+	}
+	for _, c := range clusters {
+		c.settled(t)
+	}
+	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
+	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
+	t.Cleanup(func() {
+		if err := install(); err != nil {
+			t.Error(err)
+		}
+	})
+	for w, c := range clusters {
+		c.isDeleted(t, w.how, w.keeps)
+	}
+	if err := install(); err != nil {
+		t.Fatal(err)
+	}
+	probe := lonelyCluster(t)
+	probe.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
+	probe.settled(t) // the operator has been at work
+	for w, c := range clusters {
+		left, err := c.belongings(t.Context(), append(runs(), stores()...)...)
+		if w.how == metav1.DeletePropagationOrphan && (err != nil || len(left) != 3) {
+			t.Errorf("of the orphaned cluster (%s) there are %v, %v", w.keeps, left, err)
+		}
+	}
+}
+
+// TestEtcdHeldDeletionHoldsEverything: while a policy holds a deletion clients read and write, nothing that serves or
+// protects them goes, and the status speaks of both; when the policy is lifted the cluster goes as declared.
+func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
+	c := formed(t, 3)
+	w := c.write(t)
+	before, err := c.belongings(t.Context(), append(serves(), stores()...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
+	eventually(t, "the policy can hold the deletion", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return len(obj.Finalizers) > 0 })
+	})
+	remove := []string{"-n", c.key.Namespace, "delete", "etcdcluster", c.key.Name, "--wait=false"}
+	if out, err := kubectl(append(remove, "--cascade=orphan")...); err == nil || !strings.Contains(err.Error(), "use --cascade=background") {
+		t.Errorf("what cannot be held is not refused: %s, %v", out, err)
+	}
+	eventually(t, "kubectl says what stays and what holds it", func(context.Context) error {
+		said := must(t, append(remove, "--dry-run=server")...)
+		if !strings.Contains(said, "their 3 volumes stay with the data. To delete the data too: kubectl delete pvc") || !strings.Contains(said, "frozen (sale)") {
+			return fmt.Errorf("%w: it says %s", errNotYet, said)
+		}
+		return nil
+	})
+	must(t, remove...)
+	eventually(t, "the status says that the deletion is held, and that all serve", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.DeletionHeld) &&
+				apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.Ready) && obj.Status.Ready == "3/3"
+		})
+	})
+	written, lost := w.Tally().Acknowledged, c.pod(t, "etcd-1").UID
+	c.LosePods(t, "etcd-1")
+	eventually(t, "members are looked after", func(ctx context.Context) error {
+		p := &corev1.Pod{}
+		if err := api.Get(ctx, client.ObjectKey{Namespace: c.key.Namespace, Name: "etcd-1-0"}, p); err != nil || p.UID == lost {
+			return fmt.Errorf("%w: %w", errNotYet, err)
+		}
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			return tells(obj, lifecycle.Done, "AsDeclared") == nil && obj.Status.Ready == "3/3"
+		})
+	})
+	eventually(t, "clients go on writing", func(context.Context) error { return atLeast(w.Tally().Acknowledged, written+20) })
+	kept(t, w)
+	if now, err := c.belongings(t.Context(), append(serves(), stores()...)...); err != nil || !slices.Equal(now, before) {
+		t.Errorf("there are %v, %v, and there were %v", now, err, before)
+	}
+	must(t, "delete", "operationpolicy", c.key.Namespace)
+	c.gone(t, 3)
+}
+
+// TestEtcdOrphansServeOn beside a running operator, also when a cluster of the same name comes: it is told that the
+// name is taken.
+func TestEtcdOrphansServeOn(t *testing.T) {
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	kinds := append(serves(), stores()...)
+	uids := func() map[string]types.UID {
+		all := map[string]types.UID{}
+		for _, list := range kinds {
+			err := api.List(t.Context(), list, client.InNamespace(c.key.Namespace), client.MatchingLabels{lifecycle.LabelInstance: c.key.Name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = apimeta.EachListItem(list, func(obj runtime.Object) error {
+				o := obj.(client.Object)
+				all[fmt.Sprintf("%T/%s", obj, o.GetName())] = o.GetUID()
+				return nil
+			})
+		}
+		return all
+	}
+	before := uids()
+	c.isDeleted(t, metav1.DeletePropagationOrphan, etcdv1.Retain)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.Managed })
+	eventually(t, "the name is taken", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		return tells(obj, lifecycle.Blocked, "NameTaken")
+	})
+	after := uids()
+	for name, uid := range before {
+		if after[name] != uid {
+			t.Errorf("%s was %s and is %s", name, uid, after[name])
+		}
+	}
+}
+
+// gone waits until of the cluster there is nothing but so many volumes.
+func (c *cluster) gone(t *testing.T, volumes int) {
+	t.Helper()
+	eventually(t, "the cluster is gone", func(ctx context.Context) error {
+		left, err := c.belongings(ctx, serves()...)
+		stored, err2 := c.belongings(ctx, stores()...)
+		if err != nil || err2 != nil || len(left) > 0 || len(stored) != volumes {
+			return fmt.Errorf("%w: left are %v, %v, %w, %w", errNotYet, left, stored, err, err2)
+		}
+		return nil
+	})
+}
