@@ -130,7 +130,7 @@ func TestTheWebhookIsInstalled(t *testing.T) {
 	}}
 	wantPreviews := []admissionregistrationv1.MutatingWebhook{{
 		Name:         "preview.governor.dev",
-		ClientConfig: *want[0].ClientConfig.DeepCopy(), Rules: inEveryVersion(t, want[0].Rules),
+		ClientConfig: *want[0].ClientConfig.DeepCopy(), Rules: inEveryVersion(t, rules(t)),
 		MatchConditions: []admissionregistrationv1.MatchCondition{{
 			Name: "dry-run-that-asks",
 			Expression: "has(request.dryRun) && request.dryRun && has(object.metadata.annotations) && '" +
