@@ -105,18 +105,6 @@ func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 	return c
 }
 
-func alarm(seen World) lifecycle.Condition {
-	c := lifecycle.Condition{Type: "Alarm", Status: metav1.ConditionFalse, Reason: "NoAlarm", Message: "etcd has raised no alarm."}
-	for _, m := range seen.Members {
-		if len(m.Alarms) > 0 {
-			c.Status, c.Reason = metav1.ConditionTrue, m.Alarms[0]
-			c.Message = m.Name + " has raised " + strings.Join(m.Alarms, ", ") + "."
-			break
-		}
-	}
-	return c
-}
-
 // Status writes what was seen, and what must be remembered.
 func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 	s := &want.Status

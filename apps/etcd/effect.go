@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,6 +90,10 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return both(func(m *Member) { m.Pod.Stripped, m.Pod.Exposure = false, m.Set.Exposure })
 	case UpdatePeerURL:
 		return both(func(m *Member) { m.PeerURL = s.Args[ArgPeerURL] })
+	case Disarm:
+		return both(func(m *Member) {
+			m.Alarms = slices.DeleteFunc(slices.Clone(m.Alarms), func(a string) bool { return a == noSpace })
+		})
 	case Expose:
 		return same, func(m *Member) { m.Set.Exposure, m.Pod.Exposure = Exposed, Exposed }
 	case Serving, CaughtUp, Nudge:
@@ -159,7 +164,7 @@ func restarting(m *Member, s lifecycle.Step) {
 func serves(m *Member, seen World) {
 	m.Health, m.Joined, m.Index, m.Version = Healthy, listed(*m), seen.index(), m.Pod.Version
 	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
-	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Door = true, false, false, Shut
+	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Door, m.Set.Problem = true, false, false, Shut, ""
 	m.Pod.Node = cmp.Or(m.Pod.Node, "its node")
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 	m.Pod.Exposure, m.Pod.Snapshots = m.Set.Exposure, m.Set.Snapshots

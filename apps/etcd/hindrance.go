@@ -14,6 +14,9 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.Unschedulable {
 		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
 	}
+	if d := uncreated(m); d.Speaks() {
+		return d
+	}
 	blocked := func(reason, remedy string) lifecycle.Decision {
 		said := fmt.Sprintf("%s: %s. %s", m.Name, m.Pod.Detail, remedy)
 		if changeFailed(want, seen, m, now) {
@@ -40,6 +43,15 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 		}
 	}
 	return lifecycle.Decision{}
+}
+
+// uncreated reports a pod that the API server refuses.
+func uncreated(m Member) lifecycle.Decision {
+	if m.Set.Problem == "" || m.Pod.Exists {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("FailedCreate", fmt.Sprintf("Kubernetes cannot create the pod of %s: %s. "+
+		"Raise the quota, or correct spec.pod or the admission policy; Kubernetes tries again by itself.", m.Name, m.Set.Problem))
 }
 
 // changeFailed says that what hinders the member came with the present spec: it has that,

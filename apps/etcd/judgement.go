@@ -182,6 +182,9 @@ func death(want goal, seen World, m Member, now time.Time) string {
 // bySpec says that the member's pod is hindered by what the spec says: another
 // member would fare no better.
 func bySpec(want goal, seen World, m Member) bool {
+	if m.Set.Problem != "" && !m.Pod.Exists {
+		return true
+	}
 	switch m.Pod.Trouble {
 	case lifecycle.ImageUnpullable, lifecycle.BadContainer:
 		return true
@@ -295,14 +298,4 @@ func impossibleWish(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 		return lifecycle.Block("VersionRefused", why+".")
 	}
 	return lifecycle.Decision{}
-}
-
-func alarmed(seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return len(m.Alarms) > 0 })
-	if !ok {
-		return lifecycle.Decision{}
-	}
-	return lifecycle.Block("AlarmRaised", fmt.Sprintf(
-		"%s has raised %s. NOSPACE: compact and defragment, or raise spec.options.quota, then run: etcdctl alarm disarm. "+
-			"CORRUPT: delete the volume of that member, and it is replaced.", m.Name, strings.Join(m.Alarms, ", ")))
 }

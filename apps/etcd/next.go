@@ -66,6 +66,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		strangeMember(seen),           // who was added by hand
 		tooManyMembers(goal, seen),    // the sick first, then the newest follower
 		ailingMember(goal, seen, now), // nothing that can wait while a member does not serve
+		roomAgain(goal, seen),         // an alarm without a cause stops writes
 		doomedMember(goal, seen),      // its replacement serves
 		badCertificates(seen),
 		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority

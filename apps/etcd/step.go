@@ -46,6 +46,8 @@ const (
 	// template and ends the pod that was made from another. Args: version,
 	// revision, exposed, budget.
 	Restart = "Restart"
+	// Disarm ends the alarm NOSPACE of the member. Args: id.
+	Disarm = "Disarm"
 	// GrowVolume asks for more storage. Args: size in bytes.
 	GrowVolume = "GrowVolume"
 	// RestoreSet applies the member's StatefulSet again after somebody edited it. Args:

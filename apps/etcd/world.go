@@ -60,6 +60,8 @@ type Member struct {
 	Version string
 	// DBSize is the size of its database in bytes.
 	DBSize int64
+	// Quota is the size at which it refuses writes; 0 if it does not say, as before 3.6.
+	Quota int64
 	// OldLog says that etcd 3.7 may not be able to read its log: see [OldLog].
 	OldLog bool
 	// Alarms are those that it raised, e.g. NOSPACE.
@@ -132,6 +134,9 @@ type Set struct {
 	// Edited names the fields in which the StatefulSet differs from its declaration,
 	// e.g. spec.replicas after kubectl scale; empty if there are none.
 	Edited string
+	// Problem is why Kubernetes makes no pod of it, in the API server's words; empty if
+	// nothing is known.
+	Problem string
 }
 
 // Volume is a member's claim; with Ephemeral and Memory storage it is the pod's own

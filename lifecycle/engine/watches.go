@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -90,10 +91,21 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		sources = append(sources, source.Kind(store, obj, hears.belongings()))
 	}
 	sources = append(sources, source.Kind[client.Object](store, s.app.blank(), e.watchWaves()))
+	if sentinel, ok := e.driver.(lifecycle.Sentinel); ok {
+		sources = append(sources, guarded(sentinel))
+	}
 	for _, src := range sources {
 		if err := c.Watch(src); err != nil {
 			return fmt.Errorf("cannot watch for %s: %w", s.app.Name, err)
 		}
 	}
 	return nil
+}
+
+// guarded wakes objects that a driver's sentinel names.
+func guarded(sentinel lifecycle.Sentinel) source.Source {
+	return source.Func(func(ctx context.Context, q queue) error {
+		go sentinel.Guard(ctx, func(key types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: key}) })
+		return nil
+	})
 }

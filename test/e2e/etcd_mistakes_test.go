@@ -99,6 +99,25 @@ func TestEtcdQuota(t *testing.T) {
 	}
 }
 
+// TestEtcdPodsAreRefused: the API server's words about a pod that it refuses reach the user.
+func TestEtcdPodsAreRefused(t *testing.T) {
+	c := newCluster(t)
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "none"}}
+	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	if err := api.Create(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
+	said := condition(t, c.Settles(t, lifecycle.Blocked, "FailedCreate"), lifecycle.Ready).Message
+	if !contains(said, "exceeded quota: none") {
+		t.Errorf("it is told %q", said)
+	}
+	if err := api.Delete(t.Context(), quota); err != nil {
+		t.Fatal(err)
+	}
+	c.settled(t)
+}
+
 // TestEtcdNoNodeIsFree is told after a while, and corrected; members that serve are not
 // touched by it.
 func TestEtcdNoNodeIsFree(t *testing.T) {

@@ -1,14 +1,22 @@
 package e2e_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net"
 	"sync"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/test/witness"
 )
 
 const (
@@ -43,4 +51,52 @@ func (c *cluster) Fill(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// TestEtcdAlarmsAreToldAndEnd: a database that reaches its quota is reported soon, of every
+// member that has the alarm, and the alarm ends when the quota is raised.
+func TestEtcdAlarmsAreToldAndEnd(t *testing.T) {
+	quota, more := resource.MustParse("16Mi"), resource.MustParse("64Mi")
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.Quota = &quota })
+	c.overflows(t)
+	eventually(t, "the alarm is told", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		return tells(obj, lifecycle.Blocked, "AlarmRaised")
+	})
+	said := condition(t, c.Settles(t, lifecycle.Blocked, "AlarmRaised"), "Alarm").Message
+	for _, m := range c.Observe(t).Members {
+		if len(m.Alarms) > 0 && !contains(said, m.Name+" has raised NOSPACE") {
+			t.Errorf("%q does not name %s", said, m.Name)
+		}
+	}
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.Quota = &more })
+	c.settled(t)
+	kept(t, c.writesAgain(t))
+}
+
+// overflows writes until etcd refuses.
+func (c *cluster) overflows(t *testing.T) {
+	t.Helper()
+	address := net.JoinHostPort(c.pod(t, c.get(t).Status.Leader).Status.PodIP, "2379")
+	line, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer line.Close()
+	for n := 0; err == nil && n < 64; n++ {
+		_, err = pb.NewKVClient(line).Put(t.Context(), &pb.PutRequest{Key: fmt.Appendf(nil, "much/%d", n), Value: make([]byte, 1<<20)})
+	}
+	if !errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
+		t.Fatalf("etcd says %v", err)
+	}
+}
+
+func (c *cluster) writesAgain(t *testing.T) *witness.Witness {
+	t.Helper()
+	w := c.write(t)
+	eventually(t, "clients can write again", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	return w
 }

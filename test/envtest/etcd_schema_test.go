@@ -25,7 +25,7 @@ func etcdObject(t *testing.T, version, name, namespace, spec string) *unstructur
 
 func TestEtcdSchema(t *testing.T) {
 	namespace := newNamespace(t)
-	long := strings.Repeat("a", 53)
+	long, longest := strings.Repeat("a", 47), strings.Repeat("a", 46)
 	cases := map[string]struct{ reason, spec, want string }{
 		"nothing":       {"everything has a default", "", ""},
 		"even":          {"an even size is legal", "{size: 4}", ""},
@@ -64,7 +64,8 @@ func TestEtcdSchema(t *testing.T) {
 		"args-shape":    {"a flag begins with two dashes", "{pod: {args: ['-x']}}", "spec.pod.args: each must be a flag with its value"},
 		"domain":        {"a domain has no dot at its end", "{clusterDomain: .local.}", `spec.clusterDomain is ".local.", allowed are DNS domains`},
 		"clients":       {"a policy must be on to name clients", "{networkPolicy: {clients: [{podSelector: {}}]}}", "spec.networkPolicy.clients needs spec.networkPolicy.enabled: true"},
-		long:            {"names are limited", "", "metadata.name must be at most 52 characters long"},
+		long:            {"names are limited", "", "metadata.name must be at most 46 characters long"},
+		longest:         {"a member's number and a hash fit behind it", "", ""},
 		"1st":           {"a Service's name starts with a letter", "", "metadata.name must start with a letter"},
 	}
 	for name, c := range cases {

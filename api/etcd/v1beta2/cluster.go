@@ -14,7 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.currentVersion`,description="Version that runs"
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,description="The state in one word"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: members, Services and Secrets are named after it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 46 || (has(self.status) && has(self.status.phase))",message="metadata.name must be at most 46 characters long: Kubernetes labels a member's pod with the name, the member's number and a hash"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': Services are named after it"
 // +kubebuilder:validation:XValidation:rule="(has(self.status) && has(self.status.v1)) == (has(oldSelf.status) && has(oldSelf.status.v1)) && (!has(self.status) || !has(self.status.v1) || self.status.v1 == oldSelf.status.v1)",message="status.v1 holds what v1beta2 cannot express and cannot be written in v1beta2: keep it, or write the object in v1"
 type EtcdCluster struct {

@@ -21,6 +21,7 @@ type Driver struct {
 	now    func() time.Time
 
 	lines    *lines
+	sentinel *sentinel
 	pulse    *pulse
 	rings    *rings
 	nodes    *nodes
@@ -32,7 +33,7 @@ type Driver struct {
 // pods, volumes, doors and minted Secrets from the cache; StorageClasses, nodes and users'
 // own Secrets live.
 func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
-	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), pulse: newPulse(), rings: newRings(),
+	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), sentinel: newSentinel(), pulse: newPulse(), rings: newRings(),
 		nodes: newNodes(), edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
 }
 
@@ -56,6 +57,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		return view{}, err
 	}
 	if want.DeletionTimestamp != nil {
+		d.sentinel.station(want, nil, d.now())
 		// etcd may be down, and does not matter any more.
 		return view{world: etcd.World{Leaving: true, Members: d.members(want, p, roll{}, nil)}, parts: p}, nil
 	}
@@ -70,11 +72,13 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Members: d.members(want, p, r, said),
 	}}
+	d.sentinel.station(want, v.speakers, d.now())
 	readLogs(want, p, said, v.world.Members)
 	d.settle(ctx, p, v.world.Members)
 	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
 	if err := d.findEdits(want, v); err != nil {
 		return view{}, err
 	}
+	d.refusedPods(ctx, p, v.world.Members)
 	return v, d.storage(ctx, want, p, v.world.Members)
 }

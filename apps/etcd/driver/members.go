@@ -137,7 +137,7 @@ func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r r
 		if r.cluster != 0 && s.Header.GetClusterId() != r.cluster || r.known() && m.ID != id {
 			m.Health = etcd.Unhealthy
 		}
-		m.Index, m.Version, m.DBSize = s.RaftIndex, s.Version, s.DbSize
+		m.Index, m.Version, m.DBSize, m.Quota = s.RaftIndex, s.Version, s.DbSize, s.DbSizeQuota
 		m.Leads = r.known() && m.Health == etcd.Healthy && s.Leader == id && m.Role == etcd.Voter
 	}
 	for _, alarm := range r.alarms {

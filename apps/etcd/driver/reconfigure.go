@@ -91,6 +91,11 @@ func change(ctx context.Context, speaker answer, s lifecycle.Step) error {
 	case etcd.Nudge, etcd.UpdatePeerURL:
 		_, err = cluster.MemberUpdate(ctx, &pb.MemberUpdateRequest{ID: id, PeerURLs: []string{s.Args[etcd.ArgPeerURL]}})
 		return err
+	case etcd.Disarm:
+		_, err = pb.NewMaintenanceClient(speaker.line).Alarm(ctx, &pb.AlarmRequest{
+			Action: pb.AlarmRequest_DEACTIVATE, MemberID: id, Alarm: pb.AlarmType_NOSPACE,
+		})
+		return err
 	case etcd.RemoveMember:
 		_, err = cluster.MemberRemove(ctx, &pb.MemberRemoveRequest{ID: id})
 		return except(err, rpctypes.ErrMemberNotFound)

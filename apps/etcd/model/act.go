@@ -216,7 +216,7 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 			return errLagging
 		}
 		e.role = etcd.Voter
-	case etcd.Nudge: // an entry like any other
+	case etcd.Nudge, etcd.Disarm: // an entry like any other
 	case etcd.UpdatePeerURL:
 		e.url = s.Args[etcd.ArgPeerURL]
 	case etcd.MoveLeader:
