@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"net"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,16 +16,16 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// leading answers as the leader, with that alarm.
+// leading answers as the leader, with an alarm once it is full.
 type leading struct {
 	pb.UnimplementedMaintenanceServer
-	alarm string
+	full atomic.Bool
 }
 
 func (l *leading) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, error) {
 	s := &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1}
-	if l.alarm != "" {
-		s.Errors = []string{l.alarm}
+	if l.full.Load() {
+		s.Errors = []string{"memberID:1 alarm:NOSPACE"}
 	}
 	return s, nil
 }
@@ -50,7 +51,7 @@ func TestSentinelNoticesWhatALeaderSaysNow(t *testing.T) {
 	if (post{line: line, leader: 2}).unchanged(t.Context()) {
 		t.Error("another member leads")
 	}
-	leader.alarm = "memberID:1 alarm:NOSPACE"
+	leader.full.Store(true)
 	if p.unchanged(t.Context()) {
 		t.Error("it has raised an alarm")
 	}
