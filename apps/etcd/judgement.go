@@ -104,7 +104,7 @@ func survivors(want *etcdv1.EtcdCluster, seen World) (voters, kept []string) {
 		voters = memory(want).InitialMembers
 	}
 	for _, name := range voters {
-		if m, ok := seen.named(name); ok && !bereft(m) && (m.Stranger || m.Volume.Exists) {
+		if m, ok := seen.named(name); ok && !bereft(m) && !m.Volume.Spoiled && (m.Stranger || m.Volume.Exists) {
 			kept = append(kept, name)
 		}
 	}
@@ -118,7 +118,8 @@ func quorumLost(voters, kept []string) lifecycle.Decision {
 	}
 	return lifecycle.Block(dataLost, fmt.Sprintf(
 		"Of the %d voters %s, and %d are needed. Nothing is deleted. If a lost volume can be brought back, do that and the cluster "+
-			"goes on by itself; otherwise create another EtcdCluster and restore a backup, or a snapshot taken from a volume that is left, into it.",
+			"goes on by itself. Otherwise create another EtcdCluster and write your data into it as a client does; "+
+			"etcdutl snapshot restore makes a snapshot, or the database on a volume that is left, readable.",
 		len(voters), has, len(voters)/2+1))
 }
 

@@ -65,6 +65,23 @@ func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 	}
 }
 
+// Kubernetes alternates between trying a container again and waiting. What is said about the
+// data does not.
+func TestQuorumLostStandsWhileKubernetesTriesAgain(t *testing.T) {
+	gone := func(m *etcd.Member) {
+		trouble(lifecycle.CrashLooping, time.Minute)(m)
+		m.Volume.Spoiled, m.Volume.Lost = true, true
+	}
+	trying := func(m *etcd.Member) { gone(m); m.Volume.Lost, m.Volume.Detail = false, "" }
+	for name, is := range map[string]func(*etcd.Member){"Waiting": gone, "Trying": trying} {
+		seen := serving(3).silent().with("e-0", is).with("e-1", is)
+		d := etcd.Planner{}.Next(told(wanted(3), serving(3)), seen.World, noon)
+		if d.Reason != "QuorumLost" || strings.Contains(d.Message, "restore a backup") {
+			t.Errorf("%s: it is told %s", name, d)
+		}
+	}
+}
+
 func TestPreviewOfAFullDisk(t *testing.T) {
 	want := "GrowVolume e-0\nGrowVolume e-1\nGrowVolume e-2\nRestart e-0: 2 of 3 voters serve, none may fail\n(Serving e-0)\nSettled AsDeclared"
 	if got := steps(enlarged(), serving(3).with("e-0", crammed).World); got != want {

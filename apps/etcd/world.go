@@ -159,6 +159,9 @@ type Volume struct {
 	AwaitsPod bool
 	// Problem is why it cannot be had or grown; empty if nothing is known.
 	Problem string
+	// Spoiled says that the member last ended because its data is gone or unreadable, and
+	// that it is not ready since. Lost is false while Kubernetes tries again.
+	Spoiled bool
 	// Lost says that the data of a member that had some is gone or unreadable.
 	Lost bool
 	// Detail is the evidence for that.

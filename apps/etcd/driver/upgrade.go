@@ -6,8 +6,8 @@ import (
 	"github.com/governor-dev/governor/kube/pod"
 )
 
-// readLogs adds how often members write snapshots, and whether etcd 3.7 may not be able to
-// read their logs.
+// readLogs adds how often members write snapshots, whether etcd 3.7 may not be able to read
+// their logs, and what their last words say about their data.
 func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members []etcd.Member) {
 	for i := range members {
 		m := &members[i]
@@ -22,6 +22,7 @@ func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members
 			m.Pod.Snapshots = etcd.Snapshots(found.Annotations[etcd.AnnotationSnapshots])
 			lastWords = pod.Of(found, etcd.Name).Epitaph
 		}
+		m.Volume.Spoiled = m.Door == etcd.Shut && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
 		m.OldLog = etcd.OldLog(want, *m, said[m.Name].status.GetStorageVersion(), lastWords)
 		if words := etcd.Epitaph(lastWords); words != "" && !m.Pod.Ready && m.Pod.Detail != "" {
 			m.Pod.Detail += ": " + words
