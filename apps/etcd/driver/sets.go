@@ -90,6 +90,7 @@ func (d *Driver) edited(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member
 	if err != nil {
 		return nil, nil //nolint:nilerr // a version that cannot be read is another rule's matter
 	}
+	keepQuota(want, declared, set)
 	return d.comparer.Differs(want, declared, set)
 }
 

@@ -3,9 +3,11 @@ package driver
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,4 +102,24 @@ func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
 		}
 		claim.Annotations[annotationGrown] = d.now().UTC().Format(time.RFC3339)
 	})
+}
+
+const quotaFlag = "--quota-backend-bytes="
+
+// keepQuota gives the declared StatefulSet the default quota that the present one has. The
+// default follows from the volume and the data, and changes with a member's next restart.
+func keepQuota(want *etcdv1.EtcdCluster, declared, set *appsv1.StatefulSet) {
+	if want.Spec.Options.Quota != nil || len(set.Spec.Template.Spec.Containers) == 0 {
+		return
+	}
+	isQuota := func(arg string) bool { return strings.HasPrefix(arg, quotaFlag) }
+	has := set.Spec.Template.Spec.Containers[0].Args
+	args := declared.Spec.Template.Spec.Containers[0].Args
+	is, was := slices.IndexFunc(args, isQuota), slices.IndexFunc(has, isQuota)
+	switch {
+	case is >= 0 && was >= 0:
+		args[is] = has[was]
+	case is >= 0:
+		declared.Spec.Template.Spec.Containers[0].Args = slices.Delete(args, is, is+1)
+	}
 }
