@@ -157,7 +157,14 @@ func (m *Model) own(s lifecycle.Step, fx *sim.Effects) error {
 		return nil
 	}
 	for _, name := range keys(m.sets) {
-		if err := fx.Do("collect the StatefulSet "+name, func() error { delete(m.sets, name); return nil }); err != nil {
+		err := fx.Do("collect the StatefulSet "+name, func() error {
+			if p, ok := m.pods[name]; ok {
+				p.leaving = true
+			}
+			delete(m.sets, name)
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}
