@@ -112,7 +112,7 @@ const (
 
 	// AnnotationBypassBy is the name of the user who set AnnotationBypass, which the history
 	// repeats. The install's ValidatingAdmissionPolicy governor-bypass refuses any other name.
-	AnnotationBypassBy = "governor.dev/bypass-policy-by"
+	AnnotationBypassBy = "governor.dev/bypass-policy-by" //nolint:gosec // a name, no secret
 
 	// AnnotationPreview on an object in a dry run asks for a preview: "update" of the
 	// object as it is sent, "delete" of its deletion. What comes back has the preview
