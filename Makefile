@@ -109,7 +109,7 @@ ONE_THREAD := ./apps/etcd ./apps/etcd/legacy ./apps/etcd/model
 test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
 	@echo "== unit tests"
 	@go test -race $$(go list ./... | grep -v -e /test/envtest -e /test/e2e -e /test/bench -e /scaffold $(ONE_THREAD:.%=-e %$$))
-	@go test $(ONE_THREAD)
+	@go test -timeout 30m $(ONE_THREAD)
 	@cd localkube && go test -race $$(go list ./... | grep -v /e2e)
 
 .PHONY: sim

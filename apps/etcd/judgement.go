@@ -45,11 +45,13 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 
 // failedChange gives a member whose pod cannot run, and was made from another spec,
 // the present one. It costs nothing, since the member does not serve; but without a
-// volume the pod has the data, and is only made anew if it never had any.
+// volume the pod has the data, and is only made anew if it never had any, or if it was
+// made from an edited template and the others have a quorum (sim seed 3219).
 func failedChange(want goal, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
 		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m) && !doomed(m)
-		if Volatile(want.EtcdCluster) && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
+		spared := seen.Listed && m.Pod.Stale && m.Pod.Trouble != lifecycle.CrashLooping
+		if Volatile(want.EtcdCluster) && !spared && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
 			continue
 		}
 		if hopeless && (want.mismatches(m) || m.Pod.Stale) {
