@@ -18,6 +18,9 @@ const (
 	// DeletionHeld is present only while a policy holds the deletion of the object: all
 	// that belongs to it stays, and the other conditions speak of how it serves.
 	DeletionHeld = "DeletionHeld"
+	// CertificatesDue is present only while certificates are due for renewal and the pause of
+	// the object keeps them from it; its message names their Secrets.
+	CertificatesDue = "CertificatesDue"
 	// RolledBack is present while the spec is one that the operator put back because the
 	// one after it failed, until a user declares another.
 	RolledBack = "RolledBack"

@@ -97,7 +97,7 @@ func end(e history.Entry) time.Time {
 
 func (s *session) story(entries []history.Entry) {
 	if len(entries) == 0 {
-		s.say("Governor has taken no step on it.")
+		s.say("Its history records no step: Governor has taken none, or somebody has deleted the history.")
 		return
 	}
 	first, last := entries[0], entries[len(entries)-1]

@@ -88,6 +88,7 @@ type report[T lifecycle.Custom, W any] struct {
 	changes  []apply.Change
 	drift    bool                // the changes repair what someone else changed
 	drifts   []apply.Drift       // what someone else changed and is left as it is
+	overdue  []string            // Secrets that are not renewed while it is paused
 	spared   []string            // what is provided where drift is only reported
 	sight    *lifecycle.Decision // what would be decided if it were not paused
 	issued   []issuer.Issued

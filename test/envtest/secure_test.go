@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/cert"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -227,4 +228,34 @@ func announced(t *testing.T, namespace string, words ...string) error {
 		}
 	}
 	return fmt.Errorf("no event says %v, there are %d", words, len(events.Items))
+}
+
+// TestAPauseNamesCertificatesThatAreDue: a paused object renews nothing, and says so.
+func TestAPauseNamesCertificatesThatAreDue(t *testing.T) {
+	namespace := newNamespace(t)
+	startOperator(t, namespace)
+	newSecureRing(t, namespace)
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	pause := func(value string) {
+		r := &ring.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}}
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, lifecycle.AnnotationPaused, value)
+		must(t, api.Patch(t.Context(), r, client.RawPatch("application/merge-patch+json", []byte(patch))))
+	}
+	pause("true")
+	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	must(t, api.Delete(t.Context(), secretOf(t, namespace, "r-client")))
+	ringReaches(t, namespace, "r", lifecycle.CertificatesDue, metav1.ConditionTrue, lifecycle.Paused)
+	r, err := get(t, &ring.Ring{}, namespace, "r")
+	must(t, err)
+	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.CertificatesDue); !strings.Contains(c.Message, "Secrets r-client.") {
+		t.Error(c.Message)
+	}
+	pause("false")
+	eventually(t, "the certificate is there and the condition is gone", func() error {
+		r, err := get(t, &ring.Ring{}, namespace, "r")
+		if err != nil || apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.CertificatesDue) != nil {
+			return errors.Join(err, errNotYet)
+		}
+		return trustEachOther(t, namespace)
+	})
 }
