@@ -9,6 +9,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -43,17 +44,28 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		claims: byMember(claims.Items, func(c *corev1.PersistentVolumeClaim) bool { return incarnate(c, want) }),
 		doors:  byMember(doors.Items, func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
 	}
-	p.pods = byMember(pods.Items, owned)
+	p.pods = byMember(pods.Items, owned(want, sets.Items))
 	return p, d.findStripped(ctx, want, p)
 }
 
-// owned pods have the name that the member's StatefulSet gives, whether it still exists
-// or has left them behind: a member that runs must be seen.
-func owned(pod *corev1.Pod) bool {
-	member := pod.Labels[etcd.LabelMember]
-	owner := metav1.GetControllerOf(pod)
-	return pod.Name == podName(member) && (owner == nil || owner.Kind == "StatefulSet" && owner.Name == member)
+// owned pods are controlled by a StatefulSet of this very cluster, also by one that is
+// being deleted, or were left behind by one: a member that runs must be seen. Before the
+// cluster has an ID, by which a member's answer proves that it is one of its own, a pod
+// without a controller may be of an earlier cluster of the same name.
+func owned(want *etcdv1.EtcdCluster, sets []appsv1.StatefulSet) func(*corev1.Pod) bool {
+	own := map[types.UID]bool{}
+	for i := range sets {
+		own[sets[i].UID] = metav1.IsControlledBy(&sets[i], want)
+	}
+	return func(pod *corev1.Pod) bool {
+		if orphaned(pod) {
+			return pod.Name == podName(pod.Labels[etcd.LabelMember]) && want.Status.ClusterID != ""
+		}
+		return own[metav1.GetControllerOf(pod).UID]
+	}
 }
+
+func orphaned(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) == nil }
 
 func podName(member string) string { return member + "-0" }
 

@@ -24,8 +24,8 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 			byName[name] = resident(want, p, name)
 		}
 	}
-	for name := range p.pods {
-		if etcd.Volatile(want) { // it has the data, also without its StatefulSet
+	for name, pod := range p.pods {
+		if etcd.Volatile(want) && orphaned(pod) { // it has the data, also without its StatefulSet
 			byName[name] = resident(want, p, name)
 		}
 	}
@@ -74,6 +74,9 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 		m.Pod.Stale, m.Pod.Stripped = stale(p.sets[name], found), found.Labels[etcd.LabelMember] != name
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
+	if left := p.pods[name]; etcd.Volatile(want) && left != nil && orphaned(left) {
+		m.Volume.Exists = m.Volume.Exists || alive(left)
+	}
 	return m
 }
 
@@ -104,7 +107,7 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 	var v etcd.Volume
 	switch {
 	case etcd.Volatile(want):
-		v.Exists = m.Set.Exists || m.Pod.Exists && !m.Pod.Leaving
+		v.Exists = m.Set.Exists
 	case claim != nil:
 		_, version := template(claim.Annotations)
 		v = etcd.Volume{
