@@ -152,7 +152,7 @@ func TestCascadesThatCannotBeHeldAreRefused(t *testing.T) {
 	held := made("held", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{holder}) })
 	passed := made("passed", func(u *unstructured.Unstructured) {
 		u.SetFinalizers([]string{holder})
-		u.SetAnnotations(map[string]string{lifecycle.AnnotationBypass: "it goes"})
+		u.SetAnnotations(map[string]string{lifecycle.AnnotationBypass: "it goes", lifecycle.AnnotationBypassBy: "admin"})
 	})
 	try := func(u *unstructured.Unstructured, how metav1.DeletionPropagation) error {
 		return api.Delete(t.Context(), u, client.PropagationPolicy(how), client.DryRunAll)
