@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/openapi"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -111,11 +111,14 @@ type Applier struct {
 }
 
 // New returns an applier for the named application, which may own the given kinds.
-// The client reads from the cache; live reads from the API server.
-func New(app string, c client.Client, live client.Reader, tracker *freshness.Tracker, owned []client.Object) *Applier {
+// The client reads from the cache; live reads from the API server, and schemas are
+// those of custom resources among the kinds.
+func New(
+	app string, c client.Client, live client.Reader, tracker *freshness.Tracker, owned []client.Object, schemas openapi.ClientWithContext,
+) *Applier {
 	return &Applier{
 		app: app, client: c, live: live, tracker: tracker, owned: owned,
-		types: applyconfigurations.NewTypeConverter(c.Scheme()),
+		types: newConverter(c.Scheme(), schemas),
 	}
 }
 

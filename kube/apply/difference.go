@@ -32,10 +32,19 @@ func (a *Applier) difference(d declared, existing client.Object) ([]string, erro
 	return paths(set), nil
 }
 
+// changed fails with a [CompareError].
 func (a *Applier) changed(d declared, existing client.Object) (*fieldpath.Set, error) {
+	set, err := a.differing(d, existing)
+	if err != nil {
+		return nil, &CompareError{Kind: d.kind, Name: d.name(), Err: err}
+	}
+	return set, nil
+}
+
+func (a *Applier) differing(d declared, existing client.Object) (*fieldpath.Set, error) {
 	wanted, err := a.types.ObjectToTyped(d.content)
 	if err != nil {
-		return nil, fmt.Errorf("%s %q does not fit its schema: %w", d.kind, d.name(), err)
+		return nil, fmt.Errorf("the declaration does not fit its schema: %w", err)
 	}
 	live := existing.DeepCopyObject().(client.Object)
 	live.GetObjectKind().SetGroupVersionKind(d.content.GroupVersionKind())

@@ -114,7 +114,9 @@ type App[T lifecycle.Custom, W any] struct {
 	// Gates are the promises that every step has to keep.
 	Gates []lifecycle.Gate[W]
 
-	// Owns are the kinds that Resources may return. They are pruned and repaired.
+	// Owns are the kinds that Resources may return. They are pruned and repaired. A kind is
+	// a Go type of the scheme with a namespace: built in, or a custom resource whose
+	// CustomResourceDefinition is installed and has a structural schema.
 	Owns []client.Object
 
 	// Watches are further kinds that belong to an object by label, such as Pods:

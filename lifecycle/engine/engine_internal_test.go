@@ -38,8 +38,10 @@ func TestExplain(t *testing.T) {
 		"Invalid":     {"the API server does not accept the spec", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), lifecycle.Blocked, "Refused"},
 		"Conflict":    {"somebody was faster", apierrors.NewConflict(pods, "p", errors.New("changed")), lifecycle.Retrying, "Conflict"},
 		"Network":     {"the API server is away", errors.New("connection refused"), lifecycle.Retrying, "APIError"},
-		"Recipe":      {"a certificate that nobody can make", &issuer.RecipeError{Secret: "s", Fault: "f"}, lifecycle.Blocked, "CannotRender"},
-		"Joined":      {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.Blocked, "NameTaken"},
+		"Compare": {"nobody asked the API server for a write", fmt.Errorf("x: %w", &apply.CompareError{Kind: "Certificate", Name: "m", Err: errors.New("no")}),
+			lifecycle.Retrying, "CannotCompare"},
+		"Recipe": {"a certificate that nobody can make", &issuer.RecipeError{Secret: "s", Fault: "f"}, lifecycle.Blocked, "CannotRender"},
+		"Joined": {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.Blocked, "NameTaken"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,6 +20,8 @@ const going = time.Second
 const (
 	// apiError is the reason when nothing better is known.
 	apiError = "APIError"
+	// cannotCompare is the reason when an object and its declaration could not be compared.
+	cannotCompare = "CannotCompare"
 	// postponed is the reason of a step that was not begun.
 	postponed = "Postponed"
 )
@@ -29,6 +31,7 @@ const (
 func explain(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
 	var stale *apply.GoingError
+	var compare *apply.CompareError
 	var later *lifecycle.Postponed
 	var recipe *issuer.RecipeError
 	switch {
@@ -36,6 +39,8 @@ func explain(err error) lifecycle.Decision {
 		return lifecycle.RetryIn(later.After, postponed, "Not now: "+later.Because+".")
 	case errors.As(err, &recipe):
 		return lifecycle.Block("CannotRender", recipe.Error()+".")
+	case errors.As(err, &compare):
+		return lifecycle.RetryIn(0, cannotCompare, fmt.Sprintf("%s. Nothing was written; Governor tries again.", statement(compare)))
 	case errors.As(err, &foreign):
 		return lifecycle.Block("NameTaken", fmt.Sprintf(
 			"%s. It is left alone. Remove or rename it, or give this object another name.", foreign))

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
@@ -62,7 +63,11 @@ func newEngine[T lifecycle.Custom, W any](
 		return nil, err
 	}
 	live := op.mgr.GetAPIReader()
-	applier := apply.New(app.Name, c, live, t, app.Owns)
+	schemas, err := discovery.NewDiscoveryClientForConfigAndClient(op.mgr.GetConfig(), op.mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
+	}
+	applier := apply.New(app.Name, c, live, t, app.Owns, schemas.OpenAPIV3WithContext(context.Background()))
 	return &engine[T, W]{
 		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk,
 		driver:   app.Driver(t.Client(app.Name, indexedBy(c, app.Watches)), live),
