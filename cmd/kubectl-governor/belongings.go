@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -69,7 +70,7 @@ func grow(obj *unstructured.Unstructured, found catch) belongings {
 	for _, c := range as[corev1.PersistentVolumeClaim](found[1]) {
 		v := volume{Name: c.Name, Phase: string(c.Status.Phase)}
 		if size, ok := c.Status.Capacity[corev1.ResourceStorage]; ok {
-			v.Size = size.String()
+			v.Size = resource.NewQuantity(size.Value(), resource.BinarySI).String() // some storage counts bytes
 		}
 		left[c.Name] = v
 	}

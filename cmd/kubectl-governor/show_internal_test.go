@@ -83,7 +83,7 @@ metadata:
 apiVersion: v1
 kind: PersistentVolumeClaim
 metadata: {name: e-0-data, namespace: demo, labels: {governor.dev/app: etcd}}
-status: {phase: Bound, capacity: {storage: 8Gi}}
+status: {phase: Bound, capacity: {storage: "8589934592"}}
 ---
 apiVersion: v1
 kind: PersistentVolumeClaim

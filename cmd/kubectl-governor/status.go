@@ -10,10 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -98,6 +101,9 @@ func (s *status) list(ctx context.Context, only string) error {
 		sources = append(sources, source{kind: k.GroupVersionResource, namespace: namespace})
 	}
 	found, faults := fetch(ctx, client, sources)
+	if err := missing(ctx, client, namespace, found); err != nil {
+		return err
+	}
 	fault := errors.Join(faults...)
 	if s.watch && fault == nil {
 		on := &paper{session: s.session, replaces: s.screen != nil}
@@ -105,6 +111,19 @@ func (s *status) list(ctx context.Context, only string) error {
 	}
 	all := s.states(found)
 	return errors.Join(s.write(s.session, all, func() { s.print(all) }), fault)
+}
+
+// missing returns an error if nothing was found because the namespace does not exist. A
+// user who may not read namespaces is not told.
+func missing(ctx context.Context, client dynamic.Interface, namespace string, found catch) error {
+	if namespace == metav1.NamespaceAll || slices.ContainsFunc(found, func(some []*unstructured.Unstructured) bool { return len(some) > 0 }) {
+		return nil
+	}
+	_, err := client.Resource(corev1.SchemeGroupVersion.WithResource("namespaces")).Get(ctx, namespace, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("there is no namespace %q", namespace)
+	}
+	return nil
 }
 
 // chosen are the kinds to list.

@@ -161,6 +161,8 @@ func TestPluginLists(t *testing.T) {
 	expect(t, a.namespace, 0, []string{"memcached/m in " + a.namespace + ": ready. All 2 servers answer.", "─ pod", "Ready  1.6.18"}, "status", "memcached/m")
 	expect(t, a.namespace, 0, []string{`"members": [`, `"membersReady": "2/2"`}, "status", "memcached/m", "-o", "json")
 	expect(t, a.namespace, 1, []string{`"nothings" is no type that Governor runs; kinds that are:`, "rings"}, "status", "nothings")
+	expect(t, "nonexistent", 1, []string{`there is no namespace "nonexistent"`}, "status")
+	expect(t, "default", 0, []string{"There is nothing that Governor runs here."}, "status")
 	expect(t, a.namespace, 1, []string{"--watch is for people"}, "status", "-w", "-o", "json")
 	expect(t, a.namespace, 1, []string{"configmap/r is not run by Governor; kinds that are:"}, "history", "configmap/r")
 	expect(t, a.namespace, 1, []string{`"nothings"; kinds that are:`}, "history", "nothings/r")
