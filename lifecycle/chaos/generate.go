@@ -1,0 +1,139 @@
+package chaos
+
+import "strings"
+
+// ForeignFinalizer is the finalizer that VerbAddFinalizer adds. No controller serves it.
+const ForeignFinalizer = "chaos.governor.dev/foreign"
+
+// Where an object is found.
+const (
+	// ScopeInstance means that the object has the instance's label or an owner reference
+	// to the instance, or is the instance.
+	ScopeInstance Scope = "Instance"
+	// ScopeOperator means that the object is in the operator's namespace.
+	ScopeOperator Scope = "Operator"
+	// ScopeNode means a machine or a process, and no API object.
+	ScopeNode Scope = "Node"
+)
+
+// Scope says where an object is found.
+type Scope string
+
+// Object is a kind of object that manipulations touch.
+type Object struct {
+	// Kind and APIVersion are those of the API, such as StatefulSet and apps/v1.
+	Kind, APIVersion string
+	// Scope says where it is found.
+	Scope Scope
+	// Takes is what of a member goes when the object is deleted.
+	Takes Part
+	// Edits are the fields that matter, each with the values that matter.
+	Edits []Edit
+	// Configuration says that the operator puts it back without an effect on members, so
+	// that its manipulations are safe.
+	Configuration bool
+	// Custom says that it is the custom resource: its deletion is what the user declares,
+	// and not in the catalogue.
+	Custom bool
+}
+
+// Edit is one value of one field.
+type Edit struct {
+	// Name says which field and value, with dashes.
+	Name string
+	// Patch is a JSON merge patch or a JSON patch.
+	Patch string
+	// Sentence continues "The user ", and has %s for the object.
+	Sentence string
+	// Unsafe takes the edit out of the safe subset of a configuration.
+	Unsafe bool
+	// Safe puts the edit of another object into the safe subset.
+	Safe bool
+}
+
+// Generate returns the product of the objects with the verbs, the propagation policies
+// and their own edits.
+func Generate(objects ...Object) Catalogue {
+	var all Catalogue
+	for _, o := range objects {
+		if !o.Custom {
+			all = append(all, deletions(o)...)
+		}
+		all = append(all, metadata(o)...)
+		for _, e := range o.Edits {
+			all = append(all, edited(o, e))
+		}
+	}
+	return all
+}
+
+// propagation policies of the API, and in the name of a manipulation.
+var propagation = []string{"Background", "Foreground", "Orphan"}
+
+func deletions(o Object) Catalogue {
+	var all Catalogue
+	for _, policy := range propagation {
+		m := on(o, VerbDelete, policy, "The user deletes "+one(o)+" with propagation policy "+policy+".")
+		m.Takes = o.Takes
+		if policy == "Orphan" && o.Takes == PartPod && o.Kind != "Pod" {
+			m.Takes = PartNone // the pods stay
+		}
+		m.Safe = o.Configuration && policy != "Orphan" || o.Kind == "Pod" && policy == "Background"
+		all = append(all, m)
+	}
+	every := all[0]
+	every.Name, every.All, every.Safe = every.Name+"-all", true, false
+	every.Sentence = "The user deletes every " + o.Kind + " of the instance."
+	return append(all, every)
+}
+
+func metadata(o Object) Catalogue {
+	labels := on(o, VerbStripLabels, "", "The user removes all labels from "+one(o)+".")
+	owners := on(o, VerbStripOwners, "", "The user removes all owner references from "+one(o)+".")
+	foreign := on(o, VerbAddFinalizer, "", "Another controller adds its finalizer to "+one(o)+".")
+	foreign.Actor, foreign.Lasts = ActorController, true
+	labels.Safe, owners.Safe = o.Configuration, o.Configuration
+	if o.Custom {
+		return Catalogue{labels, foreign}
+	}
+	return Catalogue{labels, owners, foreign}
+}
+
+func edited(o Object, e Edit) Manipulation {
+	m := on(o, VerbPatch, e.Name, "The user "+strings.ReplaceAll(e.Sentence, "%s", one(o))+".")
+	m.Patch, m.Safe = e.Patch, e.Safe || o.Configuration && !e.Unsafe
+	return m
+}
+
+// on is a manipulation by a user, with its name.
+func on(o Object, verb Verb, detail, sentence string) Manipulation {
+	words := []string{strings.ToLower(o.Kind), dashed(string(verb))}
+	if verb == VerbPatch {
+		words[1] = "edit"
+	}
+	if detail != "" {
+		words = append(words, strings.ToLower(detail))
+	}
+	return Manipulation{
+		Name: strings.Join(words, "-"), Actor: ActorUser, Object: o, Verb: verb, Detail: detail, Sentence: sentence,
+	}
+}
+
+func one(o Object) string {
+	if strings.ContainsRune("AEIO", rune(o.Kind[0])) {
+		return "an " + o.Kind
+	}
+	return "a " + o.Kind
+}
+
+// dashed is StripLabels as strip-labels.
+func dashed(camel string) string {
+	var b strings.Builder
+	for i, r := range camel {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte('-')
+		}
+		b.WriteRune(r)
+	}
+	return strings.ToLower(b.String())
+}

@@ -1,0 +1,84 @@
+package chaos
+
+// What is touched outside of the API.
+var (
+	// Node is a machine with its kubelet.
+	Node = Object{Kind: "Node", APIVersion: "v1", Scope: ScopeNode, Takes: PartPod}
+	// APIServer is the control plane.
+	APIServer = Object{Kind: "APIServer", Scope: ScopeNode}
+	// Operator is the operator's pods.
+	Operator = Object{Kind: "Operator", APIVersion: "v1", Scope: ScopeOperator}
+)
+
+// Details of VerbMachine.
+const (
+	MachineOff     = "Off"     // power off, and on again when it is undone
+	MachineFreeze  = "Freeze"  // everything on the node stands still
+	MachineCut     = "Cut"     // the node reaches nothing
+	MachineBlind   = "Blind"   // the node reaches everything but the API server
+	MachineCordon  = "Cordon"  // no pod is scheduled to the node
+	MachineDrain   = "Drain"   // cordoned, and its pods of the instance evicted
+	MachineAway    = "Away"    // the API server ends, and starts when it is undone
+	MachineKill    = "Kill"    // the operator's processes are killed
+	MachineNone    = "None"    // the operator is scaled to zero, and back when it is undone
+	MachineTwo     = "Two"     // two operators act at once, both believe to be the leader
+	MachineRestart = "Restart" // the operator's Deployment is restarted
+)
+
+// Pods is what happens to pods and their processes besides what [Generate] makes.
+func Pods() Catalogue {
+	pod := func(verb Verb, actor Actor, sentence string) Manipulation {
+		m := on(Pod, verb, "", sentence)
+		m.Actor = actor
+		return m
+	}
+	force := pod(VerbForceDelete, ActorUser, "The user deletes a Pod without a grace period.")
+	evict := pod(VerbEvict, ActorAdministrator, "A drain evicts a Pod, if the disruption budget allows that.")
+	isolate := pod(VerbIsolate, ActorAdministrator, "A NetworkPolicy refuses all ingress to a Pod.")
+	kill := pod(VerbKill, ActorMachine, "The kernel kills the process of a Pod, as when memory is short.")
+	freeze := pod(VerbFreeze, ActorMachine, "The process of a Pod stands still.")
+	force.Takes, evict.Takes = PartPod, PartPod
+	isolate.Lasts, freeze.Lasts = true, true
+	force.Safe, evict.Safe, isolate.Safe = true, true, true
+	every := force
+	every.Name, every.All, every.Safe = force.Name+"-all", true, false
+	every.Sentence = "The user deletes every Pod of the instance without a grace period."
+	everyKill := kill
+	everyKill.Name, everyKill.All = kill.Name+"-all", true
+	everyKill.Sentence = "The kernel kills the process of every Pod of the instance."
+	return Catalogue{force, every, evict, isolate, kill, everyKill, freeze}
+}
+
+// Machines is what happens to nodes and to the control plane.
+func Machines() Catalogue {
+	all := Catalogue{
+		machine(Node, ActorMachine, MachineOff, "A node is powered off."),
+		machine(Node, ActorMachine, MachineFreeze, "A node stands still."),
+		machine(Node, ActorMachine, MachineCut, "A node is cut off from the network."),
+		machine(Node, ActorMachine, MachineBlind, "A node does not reach the API server."),
+		machine(Node, ActorAdministrator, MachineCordon, "The administrator cordons a node."),
+		machine(Node, ActorAdministrator, MachineDrain, "The administrator drains a node."),
+		machine(APIServer, ActorMachine, MachineAway, "The API server is away."),
+		machine(Operator, ActorMachine, MachineKill, "The operator is killed."),
+		machine(Operator, ActorAdministrator, MachineNone, "The administrator scales the operator to zero."),
+		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: their Lease is taken away again and again."),
+		machine(Operator, ActorAdministrator, MachineRestart, "The administrator restarts the operator."),
+	}
+	for i := range all {
+		all[i].Lasts = all[i].Detail != MachineKill && all[i].Detail != MachineRestart
+	}
+	return all
+}
+
+func machine(o Object, actor Actor, detail, sentence string) Manipulation {
+	m := on(o, VerbMachine, detail, sentence)
+	m.Name = dashed(o.Kind) + "-" + dashed(detail)
+	if o.Kind == APIServer.Kind {
+		m.Name = "apiserver-" + dashed(detail)
+	}
+	m.Actor, m.Takes = actor, o.Takes
+	if detail == MachineCordon || detail == MachineBlind || detail == MachineCut || detail == MachineFreeze {
+		m.Takes = PartNone
+	}
+	return m
+}
