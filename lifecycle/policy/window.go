@@ -6,7 +6,7 @@ import (
 	"time"
 	_ "time/tzdata" // the zones are known wherever the operator runs
 
-	"github.com/robfig/cron/v3"
+	cron "github.com/netresearch/go-cron"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
