@@ -41,6 +41,8 @@ func run(ctx context.Context, args []string) error {
 			return node.Import(ctx, args[1])
 		case cluster.ProvisionCommand:
 			return cluster.Provision(ctx, args[1])
+		case cluster.SuperviseCommand:
+			return cluster.Supervise(ctx, args[1])
 		}
 	}
 	root := Root()

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/governor-dev/governor/localkube/process"
 )
 
 func TestValidate(t *testing.T) {
@@ -107,5 +109,18 @@ func TestLinkFileKeepsWhatNodesHaveImported(t *testing.T) {
 	}
 	if second := write("other"); second.Size() == first.Size() {
 		t.Error("a changed archive was not taken over")
+	}
+}
+
+func TestWhatWasStoppedOnPurposeIsNotReportedAsEnded(t *testing.T) {
+	p := process.Program{Group: "/localkube-no-such-group/program", Record: filepath.Join(t.TempDir(), "record")}
+	for state, record := range map[string]string{"ended": `{"restarts": 2}`, "stopped": `{"stopped": true, "restarts": 2}`} {
+		if err := os.WriteFile(p.Record, []byte(record), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := describe("control-plane", p)
+		if got.State != state || got.Restarts != 2 || (Status{Components: []Component{got}}).Healthy() != (state == "stopped") {
+			t.Errorf("%s is described as %+v", record, got)
+		}
 	}
 }

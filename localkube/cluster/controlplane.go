@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,11 +74,19 @@ func (c *Cluster) program(name string, args ...string) process.Program {
 		Group: c.group().Child(name),
 		Args:  append([]string{c.Binary(name)}, args...),
 		Log:   c.path("logs", name+".log"),
+		// Only the supervisor itself has no record: nothing but `up` restarts it.
+		Record: c.path("programs", name+".json"),
 	}
 }
 
 // ControlPlane are the programs that run on the machine itself when all is well.
 func (c *Cluster) ControlPlane() []process.Program {
+	return append(c.supervised(), c.supervisor())
+}
+
+// supervised are the programs that are restarted when they end by themselves. Kubernetes leaves that to a kubelet or to
+// systemd: a scheduler ends itself, for example, when its cache contradicts the API server after an outage.
+func (c *Cluster) supervised() []process.Program {
 	return []process.Program{c.etcd(), c.apiServer(), c.controllerManager(), c.scheduler(), c.provisioner()}
 }
 
@@ -163,14 +172,39 @@ func (c *Cluster) scheduler() process.Program {
 // ProvisionCommand is the hidden command of localkube that runs the provisioner: `localkube provision NAME`.
 const ProvisionCommand = "provision"
 
-func (c *Cluster) provisioner() process.Program {
+func (c *Cluster) provisioner() process.Program { return c.own("provisioner", ProvisionCommand) }
+
+// SuperviseCommand is the hidden command of localkube that runs the supervisor: `localkube supervise NAME`.
+const SuperviseCommand = "supervise"
+
+func (c *Cluster) supervisor() process.Program {
+	p := c.own("supervisor", SuperviseCommand)
+	p.Record = ""
+	return p
+}
+
+// own is a program that is a hidden command of localkube.
+func (c *Cluster) own(name, command string) process.Program {
 	self, err := os.Executable()
 	if err != nil {
 		self = os.Args[0]
 	}
-	p := c.program("provisioner")
-	p.Args = []string{self, ProvisionCommand, c.Name}
+	p := c.program(name)
+	p.Args = []string{self, command, c.Name}
 	return p
+}
+
+// Supervise restarts what ends by itself of the control plane of the cluster of that name, until ctx ends.
+func Supervise(ctx context.Context, name string) error {
+	programs := func() ([]process.Program, error) {
+		c, err := Open(name)
+		if err != nil {
+			return nil, err
+		}
+		return c.supervised(), nil
+	}
+	(&process.Supervisor{Programs: programs, Out: os.Stdout}).Run(ctx)
+	return nil
 }
 
 const (

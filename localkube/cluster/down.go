@@ -43,8 +43,12 @@ func Down(name string, out io.Writer) error {
 	return c.leaveMachine()
 }
 
-// kill ends every process of the cluster: the nodes first, all at once, because the kernel ends a node in one stroke.
+// kill ends every process of the cluster: the supervisor first, which would start programs again; then all others at
+// once, beginning with the first process of each node, because the kernel ends a node in one stroke.
 func (c *Cluster) kill() error {
+	if err := c.supervisor().Stop(); err != nil {
+		return err
+	}
 	var g errgroup.Group
 	for _, group := range c.group().Children() {
 		g.Go(func() error {

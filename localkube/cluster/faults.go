@@ -12,8 +12,8 @@ import (
 // APIServerTarget is the name that stands for the API server among the things to cut a node from.
 const APIServerTarget = "apiserver"
 
-// StopAPIServer ends the API server at once; applications and kubelets go on without it.
-func (c *Cluster) StopAPIServer() error { return c.apiServer().Kill() }
+// StopAPIServer ends the API server at once, and it stays stopped; applications and kubelets go on without it.
+func (c *Cluster) StopAPIServer() error { return c.apiServer().Stop() }
 
 // StartAPIServer starts the API server, unless it runs, and returns when it is ready.
 func (c *Cluster) StartAPIServer(ctx context.Context) error {
@@ -84,8 +84,11 @@ func (c *Cluster) state(n node.Node) string {
 	}
 }
 
-// restartHint says how to start again what has ended by itself.
-func (c *Cluster) restartHint() string {
+// restartHint says how what has ended by itself is started again.
+func (c *Cluster) restartHint(k Component) string {
+	if k.supervised && c.supervisor().Running() {
+		return "the supervisor starts it again within half a minute"
+	}
 	if c.Name == DefaultName {
 		return "`localkube up` starts it again"
 	}

@@ -19,7 +19,8 @@ type Component struct {
 	Node string
 	// Name is the program's.
 	Name string
-	// State is "running", or "ended", or for a whole node "on", "off", "paused", "unplugged" or "partitioned".
+	// State is "running", "ended", or "stopped" on purpose; for a whole node "on", "off", "paused", "unplugged" or
+	// "partitioned".
 	State string
 	// PID is the process as the machine sees it; 0 when there is none.
 	PID int
@@ -29,6 +30,11 @@ type Component struct {
 	CPU time.Duration
 	// Log is the file of its output.
 	Log string
+	// Restarts is how often it ended by itself and was started again, LastRestart when that happened last.
+	Restarts    int
+	LastRestart time.Time
+
+	supervised bool
 }
 
 // Status is how a cluster is.
@@ -80,6 +86,11 @@ func (c *Cluster) Status() Status {
 
 func describe(where string, p process.Program) Component {
 	c := Component{Node: where, Name: p.Group.Name(), State: "ended", Log: p.Log, Memory: p.Group.Memory(), CPU: p.Group.CPU()}
+	history := p.History()
+	c.Restarts, c.LastRestart, c.supervised = history.Restarts, history.LastRestart, p.Record != ""
+	if history.Stopped {
+		c.State = "stopped"
+	}
 	if pids := p.Group.Pids(); len(pids) > 0 {
 		c.State, c.PID = "running", pids[0]
 	}
@@ -94,16 +105,20 @@ func pods(where string, g cgroup.Group) Component {
 func (c *Cluster) Print(out io.Writer, s Status) {
 	fmt.Fprintf(out, "cluster %s: Kubernetes %s at %s, kubeconfig %s\n\n", s.Name, s.Version, s.APIServer, s.Kubeconfig)
 	w := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(w, "NODE\tCOMPONENT\tSTATE\tPID\tMEMORY\tCPU TIME\tLOG")
+	fmt.Fprintln(w, "NODE\tCOMPONENT\tSTATE\tPID\tRESTARTS\tMEMORY\tCPU TIME\tLOG")
 	for _, k := range s.Components {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d MiB\t%s\t%s\n", k.Node, k.Name, k.State, pidOf(k), k.Memory>>20, k.CPU.Round(10*time.Millisecond), k.Log)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d MiB\t%s\t%s\n", k.Node, k.Name, k.State, pidOf(k), k.Restarts, k.Memory>>20, k.CPU.Round(10*time.Millisecond), k.Log)
 	}
-	fmt.Fprintf(w, "\t(all)\t\t\t%d MiB\t%s\t\n", s.Memory>>20, s.CPU.Round(10*time.Millisecond))
+	fmt.Fprintf(w, "\t(all)\t\t\t\t%d MiB\t%s\t\n", s.Memory>>20, s.CPU.Round(10*time.Millisecond))
 	_ = w.Flush()
 	for _, k := range s.Components {
 		if k.ended() {
-			fmt.Fprintf(out, "\n%s of %s has ended; %s. The end of its log:\n", k.Name, k.Node, c.restartHint())
+			fmt.Fprintf(out, "\n%s of %s has ended; %s. The end of its log:\n", k.Name, k.Node, c.restartHint(k))
 			indent(out, process.LastLines(k.Log, lastWords))
+		}
+		if k.Restarts > 0 {
+			fmt.Fprintf(out, "\n%s of %s ended by itself; restarts: %d, the last at %s; see %s\n",
+				k.Name, k.Node, k.Restarts, k.LastRestart.Format(time.TimeOnly), k.Log)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func (c *Cluster) startControlPlane(ctx context.Context, say *teller) error {
 		return err
 	}
 	say.done("API server ready")
-	for _, p := range []func() error{c.controllerManager().Start, c.scheduler().Start, c.provisioner().Start} {
+	for _, p := range []func() error{c.controllerManager().Start, c.scheduler().Start, c.provisioner().Start, c.supervisor().Start} {
 		if err := p(); err != nil {
 			return err
 		}

@@ -38,7 +38,8 @@ func TestCluster(t *testing.T) {
 		{"node partition", testPartition},
 		{"partial partition", testPartialPartition},
 		{"API server stop", testAPIServerStop},
-		{"a dead component is reported", testDeadComponent},
+		{"what ends by itself is restarted", testRestart},
+		{"a dead supervisor is reported", testDeadSupervisor},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, u) })
 	}

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -119,11 +120,41 @@ func testAPIServerStop(t *testing.T, u user) {
 	}
 }
 
-func testDeadComponent(t *testing.T, u user) {
+// testRestart ends the scheduler, as it ends itself after some outages: it is started again, and status says so.
+func testRestart(t *testing.T, u user) {
 	u.kill(t, "kube-scheduler")
+	u.restarted(t, "kube-scheduler", 1)
+	u.localkube(t, "apiserver", "stop")
+	u.kill(t, "provisioner")
+	u.restarted(t, "provisioner", 1)
+	if said := u.localkube(t, "status"); !regexp.MustCompile(`kube-apiserver +stopped`).MatchString(said) {
+		t.Errorf("the API server must stay stopped while others are restarted:\n%s", said)
+	}
+	u.localkube(t, "up", "--nodes", "3", "--fast-node-detection", "--kubeconfig", u.kubeconfig)
+	if said := u.localkube(t, "status"); !regexp.MustCompile(`kube-apiserver +running`).MatchString(said) {
+		t.Errorf("`up` must start what was stopped:\n%s", said)
+	}
+}
+
+// restarted waits until the component runs again and status tells how often that was necessary.
+func (u user) restarted(t *testing.T, component string, times int) {
+	t.Helper()
+	eventually(t, 10*time.Second, component+" runs again", func() error {
+		said, err := u.tryLocalkube("status")
+		want := fmt.Sprintf("%s of control-plane ended by itself; restarts: %d,", component, times)
+		if err == nil && !strings.Contains(said, want) {
+			err = fmt.Errorf("status does not say %q:\n%s", want, said)
+		}
+		return err
+	})
+}
+
+// testDeadSupervisor ends what restarts the others: status reports it, and up starts it.
+func testDeadSupervisor(t *testing.T, u user) {
+	u.kill(t, "supervisor")
 	said, err := u.tryLocalkube("status")
-	if err == nil || !strings.Contains(said, "kube-scheduler of control-plane has ended") {
-		t.Errorf("status does not report the dead scheduler: %v\n%s", err, said)
+	if err == nil || !strings.Contains(said, "supervisor of control-plane has ended") {
+		t.Errorf("status does not report the dead supervisor: %v\n%s", err, said)
 	}
 	u.localkube(t, "up", "--nodes", "3", "--fast-node-detection", "--kubeconfig", u.kubeconfig)
 	u.localkube(t, "status")
@@ -144,8 +175,8 @@ func (u user) kill(t *testing.T, component string) {
 				t.Fatal(err)
 			}
 			eventually(t, 5*time.Second, component+" is dead", func() error {
-				if said, err := u.tryLocalkube("status"); err == nil {
-					return fmt.Errorf("status: %s", said)
+				if err := unix.Kill(pid, 0); err == nil {
+					return fmt.Errorf("process %d lives", pid)
 				}
 				return nil
 			})
@@ -156,7 +187,7 @@ func (u user) kill(t *testing.T, component string) {
 }
 
 func killControlPlane(t *testing.T, u user) {
-	for _, component := range []string{"kube-apiserver", "etcd", "containerd", "provisioner"} {
+	for _, component := range []string{"containerd", "provisioner", "kube-apiserver", "etcd"} {
 		u.kill(t, component)
 	}
 }

@@ -31,6 +31,8 @@ type Program struct {
 	Env []string
 	// Log is the file that gets its output, appended to.
 	Log string
+	// Record is the file of what is to be remembered of it; empty for a program that nothing restarts.
+	Record string
 }
 
 // Command is the program ready to be started inside its group.
@@ -56,11 +58,24 @@ func (p Program) Command() (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// Start starts the program, unless it is running already, and does not wait for it: it outlives the caller.
+// Start starts the program, unless it is running already, and does not wait for it: it outlives the caller. From now on
+// it is meant to run.
 func (p Program) Start() error {
-	if p.Running() {
-		return nil
+	unlock, err := p.lock()
+	if err != nil {
+		return err
 	}
+	defer unlock()
+	r := p.History()
+	r.Stopped = false
+	if err := p.save(r); err != nil || p.Running() {
+		return err
+	}
+	return p.launch()
+}
+
+// launch starts the program and returns when it runs.
+func (p Program) launch() error {
 	cmd, err := p.Command()
 	if err != nil {
 		return err
@@ -102,8 +117,20 @@ func Launch(cmd *exec.Cmd) error {
 // Running tells whether a process lives in the program's group.
 func (p Program) Running() bool { return len(p.Group.Pids()) > 0 }
 
-// Kill ends the program and all that it started, without a chance to say goodbye.
-func (p Program) Kill() error { return p.Group.Kill(10 * time.Second) }
+// Stop ends the program and all that it started, without a chance to say goodbye. It stays stopped until Start.
+func (p Program) Stop() error {
+	unlock, err := p.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r := p.History()
+	r.Stopped = true
+	if err := p.save(r); err != nil {
+		return err
+	}
+	return p.Group.Kill(10 * time.Second)
+}
 
 // Enter is what [EnterCommand] does: args are the group, the program and its arguments. It returns only to say what failed.
 func Enter(args []string) error {
