@@ -1,6 +1,9 @@
 package chaos
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // ForeignFinalizer is the finalizer that VerbAddFinalizer adds. No controller serves it.
 const ForeignFinalizer = "chaos.governor.dev/foreign"
@@ -35,6 +38,8 @@ type Object struct {
 	// Custom says that it is the custom resource: its deletion is what the user declares,
 	// and not in the catalogue.
 	Custom bool
+	// Prefix is put before the names of its manipulations, to tell versions of a kind apart.
+	Prefix string
 }
 
 // Edit is one value of one field.
@@ -43,6 +48,8 @@ type Edit struct {
 	Name string
 	// Patch is a JSON merge patch or a JSON patch.
 	Patch string
+	// Undo is the patch that takes the edit back where only the user can; empty otherwise.
+	Undo string
 	// Sentence continues "The user ", and has %s for the object.
 	Sentence string
 	// Unsafe takes the edit out of the safe subset of a configuration.
@@ -87,6 +94,12 @@ func deletions(o Object) Catalogue {
 	return append(all, every)
 }
 
+// With returns the object with further edits.
+func (o Object) With(edits ...Edit) Object {
+	o.Edits = append(slices.Clone(o.Edits), edits...)
+	return o
+}
+
 func metadata(o Object) Catalogue {
 	labels := on(o, VerbStripLabels, "", "The user removes all labels from "+one(o)+".")
 	owners := on(o, VerbStripOwners, "", "The user removes all owner references from "+one(o)+".")
@@ -101,13 +114,14 @@ func metadata(o Object) Catalogue {
 
 func edited(o Object, e Edit) Manipulation {
 	m := on(o, VerbPatch, e.Name, "The user "+strings.ReplaceAll(e.Sentence, "%s", one(o))+".")
-	m.Patch, m.Safe = e.Patch, e.Safe || o.Configuration && !e.Unsafe
+	m.Patch, m.UndoPatch, m.Lasts = e.Patch, e.Undo, e.Undo != ""
+	m.Safe = e.Safe || o.Configuration && !e.Unsafe
 	return m
 }
 
 // on is a manipulation by a user, with its name.
 func on(o Object, verb Verb, detail, sentence string) Manipulation {
-	words := []string{strings.ToLower(o.Kind), dashed(string(verb))}
+	words := []string{o.Prefix + strings.ToLower(o.Kind), Dashed(string(verb))}
 	if verb == VerbPatch {
 		words[1] = "edit"
 	}
@@ -126,8 +140,8 @@ func one(o Object) string {
 	return "a " + o.Kind
 }
 
-// dashed is StripLabels as strip-labels.
-func dashed(camel string) string {
+// Dashed is StripLabels as strip-labels, as names of manipulations have it.
+func Dashed(camel string) string {
 	var b strings.Builder
 	for i, r := range camel {
 		if i > 0 && r >= 'A' && r <= 'Z' {

@@ -72,9 +72,9 @@ func Machines() Catalogue {
 
 func machine(o Object, actor Actor, detail, sentence string) Manipulation {
 	m := on(o, VerbMachine, detail, sentence)
-	m.Name = dashed(o.Kind) + "-" + dashed(detail)
+	m.Name = Dashed(o.Kind) + "-" + Dashed(detail)
 	if o.Kind == APIServer.Kind {
-		m.Name = "apiserver-" + dashed(detail)
+		m.Name = "apiserver-" + Dashed(detail)
 	}
 	m.Actor, m.Takes = actor, o.Takes
 	if detail == MachineCordon || detail == MachineBlind || detail == MachineCut || detail == MachineFreeze {

@@ -1,0 +1,124 @@
+// Package chaos is the catalogue of what is done to an etcd cluster by hands other than
+// the operator's: everything that Kubernetes allows with the objects that it is made of,
+// each field of the custom resource, and the admin commands of etcdctl. It is data.
+package chaos
+
+import (
+	"slices"
+
+	"github.com/governor-dev/governor/lifecycle/chaos"
+)
+
+// Commands of etcdctl: details of [chaos.VerbAdmin].
+const (
+	AdminMoveLeader    = "MoveLeader"
+	AdminRespell       = "RespellURL"
+	AdminMisdirect     = "MisdirectURL"
+	AdminAddLearner    = "AddLearner"
+	AdminAddVoter      = "AddVoter"
+	AdminRemove        = "RemoveMember"
+	AdminAlarm         = "RaiseNoSpace"
+	AdminCorrupt       = "RaiseCorrupt"
+	AdminDefragment    = "Defragment"
+	AdminCompact       = "Compact"
+	AdminAuthenticate  = "EnableAuth"
+	AdminSnapshot      = "Snapshot"
+	AdminUser          = "AddUser"
+	AdminPromoteEarly  = "PromoteLearner"
+	AdminLeaseAndWrite = "GrantLease"
+)
+
+// Server is etcd itself, asked through its own API.
+var Server = chaos.Object{Kind: "Etcd", Scope: chaos.ScopeNode}
+
+// Catalogue returns all manipulations of an etcd cluster, in a fixed order.
+func Catalogue() chaos.Catalogue {
+	return slices.Concat(
+		chaos.Generate(
+			pod, claim, statefulSet, chaos.Service, chaos.EndpointSlice, door, chaos.Secret, chaos.PodDisruptionBudget,
+			chaos.NetworkPolicy, chaos.ControllerRevision, chaos.Lease, cluster, legacy,
+		),
+		chaos.Pods(), chaos.Machines(), admin(), others(),
+	)
+}
+
+// The objects that etcd's operator gives a meaning of its own.
+var (
+	pod = chaos.Pod.With(
+		chaos.Edit{Name: "hidden", Patch: label("exposed", "false"), Sentence: "hides %s from clients by its label"},
+		chaos.Edit{Name: "renamed", Patch: label("member", "etcd-0"), Sentence: "labels %s as the first member's"},
+	)
+	claim = chaos.PersistentVolumeClaim.With(
+		chaos.Edit{Name: "renamed", Patch: label("member", "etcd-0"), Sentence: "labels %s as the first member's"},
+		chaos.Edit{Name: "older", Patch: note("version", "3.4.0"), Sentence: "writes an older version into the annotation of %s"},
+	)
+	statefulSet = chaos.StatefulSet.With(
+		chaos.Edit{Name: "renamed", Patch: label("member", "etcd-0"), Sentence: "labels %s as the first member's"},
+		chaos.Edit{Name: "revision", Patch: note("revision", "chaos"), Sentence: "changes the revision in the annotation of %s"},
+	)
+	door = chaos.ConfigMap.With(
+		chaos.Edit{Name: "bootstrap", Patch: `{"data":{"door":"Bootstrap","state":"new"}}`, Sentence: "lets a member begin a cluster by %s", Unsafe: true},
+		chaos.Edit{Name: "join", Patch: `{"data":{"door":"Join","state":"existing"}}`, Sentence: "lets a member join without data by %s", Unsafe: true},
+		chaos.Edit{Name: "history", Patch: `{"data":{"history.json":"chaos","history":"chaos"}}`, Sentence: "overwrites the history in %s"},
+	)
+)
+
+func label(key, value string) string {
+	return `{"metadata":{"labels":{"etcd.database.coreos.com/` + key + `":"` + value + `"}}}`
+}
+
+func note(key, value string) string {
+	return `{"metadata":{"annotations":{"etcd.database.coreos.com/` + key + `":"` + value + `"}}}`
+}
+
+func admin() chaos.Catalogue {
+	command := func(detail, sentence string) chaos.Manipulation {
+		return chaos.Manipulation{
+			Name: "etcd-" + chaos.Dashed(detail), Actor: chaos.ActorAdministrator, Object: Server, Verb: chaos.VerbAdmin, Detail: detail,
+			Sentence: "The administrator " + sentence + " with etcdctl.",
+		}
+	}
+	remove := command(AdminRemove, "removes a member from the list")
+	remove.Takes = chaos.PartVolume
+	corrupt, authenticate := command(AdminCorrupt, "raises a CORRUPT alarm"), command(AdminAuthenticate, "enables authentication")
+	corrupt.Lasts, authenticate.Lasts = true, true
+	return chaos.Catalogue{
+		remove, corrupt, authenticate,
+		command(AdminMoveLeader, "moves the leadership"),
+		command(AdminRespell, "spells a member's peer URL in another way"),
+		command(AdminMisdirect, "gives a member a peer URL that leads nowhere"),
+		command(AdminAddLearner, "adds a learner that never starts"),
+		command(AdminAddVoter, "adds a voter that never starts"),
+		command(AdminPromoteEarly, "promotes the learner that is joining"),
+		command(AdminAlarm, "raises a NOSPACE alarm"),
+		command(AdminDefragment, "defragments a member"),
+		command(AdminCompact, "compacts all revisions"),
+		command(AdminSnapshot, "takes a snapshot of a member"),
+		command(AdminUser, "adds a user and a role"),
+		command(AdminLeaseAndWrite, "grants a lease of one second"),
+	}
+}
+
+// others are what the product does not make.
+func others() chaos.Catalogue {
+	return chaos.Catalogue{
+		{
+			Name: "secret-swap", Actor: chaos.ActorUser, Object: chaos.Secret, Verb: chaos.VerbSwap,
+			Sentence: "The user exchanges the data of two Secrets.",
+		},
+		{
+			Name: "etcdcluster-replace-v1beta2", Actor: chaos.ActorUser, Object: legacy, Verb: chaos.VerbReplace, Detail: "v1beta2",
+			Sentence: "The user replaces the EtcdCluster in v1beta2, without annotations and status.",
+		},
+		status("memory", `{"status":{"memory":null}}`, "removes what the operator remembers from the status"),
+		status("members", `{"status":{"members":null}}`, "removes the members from the status"),
+		status("conditions", `{"status":{"conditions":null,"observedGeneration":0}}`, "removes the conditions from the status"),
+	}
+}
+
+func status(name, patch, sentence string) chaos.Manipulation {
+	return chaos.Manipulation{
+		Name: "etcdcluster-status-" + name, Actor: chaos.ActorUser, Object: cluster, Verb: chaos.VerbPatchStatus, Detail: name, Patch: patch,
+		Sentence: "The user " + sentence + " of the EtcdCluster.",
+	}
+}
