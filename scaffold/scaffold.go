@@ -43,14 +43,6 @@ type Kind struct {
 	Plural string `json:"plural"`
 }
 
-// Engine says where the engine comes from.
-type Engine struct {
-	// Version is that of the module github.com/governor-dev/governor.
-	Version string
-	// Directory of a working tree to use instead; empty for the published module.
-	Directory string
-}
-
 // projectFile is what makes a directory a project.
 const projectFile = "project.yaml"
 
@@ -81,7 +73,7 @@ func New(dir string, p Project, e Engine) ([]string, error) {
 	for template, path := range files {
 		all[p.fill(path)] = p.fill(read(template))
 	}
-	require, err := e.required(all["go.mod"])
+	require, err := e.required(dir, all["go.mod"])
 	if err != nil {
 		return nil, err
 	}
@@ -99,23 +91,6 @@ func New(dir string, p Project, e Engine) ([]string, error) {
 		return nil, err
 	}
 	return write(dir, all)
-}
-
-// required is the go.mod with the engine in it: of its version, or of the working tree.
-func (e Engine) required(mod string) (string, error) {
-	mod = strings.ReplaceAll(mod, "{{governor}}", e.Version)
-	if e.Directory == "" {
-		return mod, nil
-	}
-	tree, err := filepath.Abs(e.Directory) // go.mod is in another directory than whoever says it
-	if err != nil {
-		return "", err
-	}
-	raw, err := os.ReadFile(filepath.Join(tree, "go.mod")) //nolint:gosec // of the author's own machine
-	if err != nil || !strings.HasPrefix(string(raw), "module github.com/governor-dev/governor\n") {
-		return "", fmt.Errorf("--engine is %q, which is no working tree of Governor: it has no go.mod of github.com/governor-dev/governor", e.Directory)
-	}
-	return mod + "\nreplace github.com/governor-dev/governor => " + tree + "\n", nil
 }
 
 // Add writes another kind into the project in the directory, and returns the paths of what it wrote.

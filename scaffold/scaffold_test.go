@@ -56,14 +56,16 @@ func project(t *testing.T) string {
 }
 
 // run runs a command in the project, with what this machine has of modules.
-func run(t *testing.T, dir, name string, args ...string) {
+func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
 	}
+	return string(out)
 }
 
 // A project of two kinds compiles, and all its tests pass: with KUBEBUILDER_ASSETS against a real API server, too.
@@ -75,9 +77,40 @@ func TestTheProjectIsGreen(t *testing.T) {
 	_, err := scaffold.Add(dir, scaffold.Kind{Name: "Berry"})
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "go.sum"), []byte(read(t, "../go.sum")), 0o600))
-	run(t, dir, "go", "vet", "./...")
-	run(t, dir, "go", "test", "./...")
+	said := run(t, dir, "make", "test")
+	if skipped := strings.Contains(said, "SKIP: nothing was tested against a real API server"); skipped != (os.Getenv("KUBEBUILDER_ASSETS") == "") {
+		t.Errorf("it skips the real API server: %v\n%s", skipped, said)
+	}
+	if compiled := run(t, dir, "make", "build", "GOFLAGS=-mod=mod -v"); strings.Contains(compiled, "k8s.io/") {
+		t.Errorf("make build compiles again what make test has compiled:\n%s", compiled)
+	}
 	regenerated(t, dir)
+}
+
+// The image goes to the cluster that kubectl talks to, or to none of localkube's.
+func TestTheImageGoesToTheCurrentCluster(t *testing.T) {
+	bin, dir := t.TempDir(), project(t)
+	kubectl, err := exec.LookPath(filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl"))
+	if err != nil {
+		t.Skip("needs kubectl: set KUBEBUILDER_ASSETS")
+	}
+	must(t, os.Symlink(kubectl, filepath.Join(bin, "kubectl")))
+	must(t, os.WriteFile(filepath.Join(bin, "localkube"), nil, 0o700)) //nolint:gosec // make only looks whether it is there
+	must(t, os.WriteFile(filepath.Join(dir, "go.sum"), nil, 0o600))
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	t.Setenv("KUBECONFIG", filepath.Join(bin, "kubeconfig"))
+	for cluster, want := range map[string]string{
+		"localkube-mine": "localkube --name mine image build config/image.yaml --load", "kind-kind": "docker build -t cache.example.com/pond:v0.1.0",
+	} {
+		config := "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: " + cluster + "}}]\nclusters: [{name: " + cluster + ", cluster: {server: 'https://x'}}]\n"
+		must(t, os.WriteFile(filepath.Join(bin, "kubeconfig"), []byte(config), 0o600))
+		if said := run(t, dir, "make", "-n", "image"); !strings.Contains(said, want) {
+			t.Errorf("for %s make image would not do %q but\n%s", cluster, want, said)
+		}
+	}
+	if said := run(t, dir, "make", "-n", "image", "LOCALKUBE_FLAGS=--name other"); !strings.Contains(said, "--name other image build") {
+		t.Errorf("LOCALKUBE_FLAGS is not obeyed:\n%s", said)
+	}
 }
 
 // regenerated: what is generated from the code is what is there.
@@ -282,15 +315,29 @@ func edit(t *testing.T, path, before, after string) {
 	must(t, os.WriteFile(path, []byte(strings.Replace(is, before, after, 1)), 0o600))
 }
 
-// A working tree is named from where the command is run, and go.mod is elsewhere.
+// A working tree is named from where the command is run, and go.mod is elsewhere: it has the relative path, unless a
+// symbolic link on the way gives ".." two meanings.
 func TestEngineOfAWorkingTree(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "pond")
-	_, err := scaffold.New(dir, pond(), scaffold.Engine{Version: "v0.1.0", Directory: ".."})
-	must(t, err)
-	if want := "replace github.com/governor-dev/governor => " + root(t) + "\n"; !strings.Contains(read(t, dir, "go.mod"), want) {
-		t.Errorf("go.mod has no %q", want)
+	home := t.TempDir()
+	link := filepath.Join(t.TempDir(), "deep", "link")
+	must(t, os.MkdirAll(filepath.Dir(link), 0o750))
+	must(t, os.Symlink(home, link))
+	for dir, isRelative := range map[string]bool{filepath.Join(home, "a", "pond"): true, filepath.Join(link, "b", "pond"): false} {
+		_, err := scaffold.New(dir, pond(), scaffold.Engine{Version: "v0.1.0", Directory: ".."})
+		must(t, err)
+		_, path, _ := strings.Cut(read(t, dir, "go.mod"), "replace github.com/governor-dev/governor => ")
+		path = strings.TrimSpace(path)
+		if isRelative != strings.HasPrefix(path, "../") {
+			t.Errorf("go.mod in %s has the path %q", dir, path)
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if path != root(t) {
+			t.Errorf("go.mod in %s leads to %s, want %s", dir, path, root(t))
+		}
 	}
-	_, err = scaffold.New(filepath.Join(t.TempDir(), "pond"), pond(), scaffold.Engine{Version: "v0.1.0", Directory: t.TempDir()})
+	_, err := scaffold.New(filepath.Join(t.TempDir(), "pond"), pond(), scaffold.Engine{Version: "v0.1.0", Directory: t.TempDir()})
 	if err == nil || !strings.Contains(err.Error(), "is no working tree of Governor") {
 		t.Errorf("a directory without an engine: %v", err)
 	}

@@ -75,6 +75,7 @@ var current *Cluster
 func Main(m *testing.M, o Options) int {
 	ctrl.SetLogger(verbosity())
 	if os.Getenv(EnvAssets) == "" {
+		fmt.Fprintf(os.Stderr, "%s is not set: tests that need an API server are skipped\n", EnvAssets)
 		return m.Run()
 	}
 	c, err := Start(o)
