@@ -20,8 +20,9 @@ const (
 	// KeyPrivate is its private key.
 	KeyPrivate = corev1.TLSPrivateKeyKey
 	// KeyAuthorities are all authorities to trust: the one that signs, the one that
-	// will sign next, and former ones until they expire. The same authorities are
-	// always the same bytes, so a digest of the value tells whether trust changed.
+	// will sign next, and former ones until they expire or are revoked. The same
+	// authorities are always the same bytes, so a digest of the value tells whether
+	// trust changed.
 	KeyAuthorities = corev1.ServiceAccountRootCAKey
 )
 
@@ -31,7 +32,8 @@ const (
 // A certificate is good for a year and an authority for ten; both are renewed when
 // two thirds of that have passed. What is missing, damaged, or no longer as the
 // recipe says is made anew at once. An authority that is lost is replaced by
-// another, and the lost one stays trusted for what it has signed.
+// another, and the lost one stays trusted for what it has signed. To end that trust,
+// for instance after a leak, takes a [Revocation].
 //
 // Whoever reads the Secret only once, at its start, must start again when ca.crt
 // has changed: within 30 days of it the next authority does not sign.
@@ -49,6 +51,8 @@ type Certificate struct {
 	// Server and Client are what it may be used for.
 	Server bool `json:"server,omitempty"`
 	Client bool `json:"client,omitempty"`
+	// Revocation of former authorities, in the recipe of an authority only.
+	Revocation *Revocation `json:"revocation,omitempty"`
 }
 
 // Secret returns the Secret that asks for the certificate, to be returned from

@@ -69,7 +69,9 @@ func PeerSecret(want *etcdv1.EtcdCluster, member string) string {
 	return own(want).Peer
 }
 
-func serverSecret(want *etcdv1.EtcdCluster, member string) string {
+// ServerSecret is the Secret with the certificate that the member shows clients; empty if
+// it shows none.
+func ServerSecret(want *etcdv1.EtcdCluster, member string) string {
 	if managed(want) {
 		return member + "-server-tls"
 	}
@@ -84,12 +86,15 @@ func certificateSecrets(want *etcdv1.EtcdCluster, seen World) []lifecycle.Object
 	}
 	var all []lifecycle.Object
 	add := func(name string, c lifecycle.Certificate) { all = append(all, c.Secret(name, selector(want))) }
-	add(clientAuthority(want), lifecycle.Certificate{CommonName: want.Name})
-	add(peerAuthority(want), lifecycle.Certificate{CommonName: want.Name + " peers"})
+	authority := func(name, subject string) {
+		add(name, lifecycle.Certificate{CommonName: subject, Revocation: revocation(want, seen, name)})
+	}
+	authority(clientAuthority(want), want.Name)
+	authority(peerAuthority(want), want.Name+" peers")
 	add(ClientSecret(want), lifecycle.Certificate{Authority: clientAuthority(want), CommonName: "client", Client: true})
 	for _, m := range residents(want, seen) {
 		add(PeerSecret(want, m.Name), peerCertificate(want, m.Name))
-		add(serverSecret(want, m.Name), serverCertificate(want, m.Name))
+		add(ServerSecret(want, m.Name), serverCertificate(want, m.Name))
 	}
 	return all
 }
@@ -126,16 +131,27 @@ func Trust(authorities [][]byte) string {
 // Provided implements lifecycle.Foreseer: an authority that is made anew is one that
 // members must trust.
 func (Planner) Provided(want *etcdv1.EtcdCluster, seen World, objects []lifecycle.Object) World {
-	var all [][]byte
+	var secrets []*corev1.Secret
 	for _, name := range Authorities(want) {
 		for _, obj := range objects {
 			if s, ok := obj.(*corev1.Secret); ok && s.Name == name && len(s.Data[lifecycle.KeyAuthorities]) > 0 {
-				all = append(all, s.Data[lifecycle.KeyAuthorities])
+				secrets = append(secrets, s)
 			}
 		}
 	}
-	if len(all) > 0 && len(all) == len(Authorities(want)) {
-		seen.Trust = Trust(all)
+	if len(secrets) > 0 && len(secrets) == len(Authorities(want)) {
+		seen = Trusting(want, seen, secrets)
 	}
+	return seen
+}
+
+// Trusting is the world with what the Secrets of all its authorities say.
+func Trusting(want *etcdv1.EtcdCluster, seen World, authorities []*corev1.Secret) World {
+	var all [][]byte
+	for _, s := range authorities {
+		all = append(all, s.Data[lifecycle.KeyAuthorities])
+	}
+	seen.Trust = Trust(all)
+	seen.Revocation, seen.Bundles = revocationSeen(want, authorities)
 	return seen
 }

@@ -28,13 +28,13 @@ func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Deci
 		return lifecycle.Condition{Type: kind, Status: lifecycle.Truth(is), Reason: otherwise, Message: message}
 	}
 	available := seen.Listed && seen.missing() == 0
-	return []lifecycle.Condition{
+	return append([]lifecycle.Condition{
 		fact("Available", available, either(available, "QuorumServes", d.Reason), said),
 		fact("Degraded", serving < size, either(serving < size, d.Reason, "AllServe"), said),
 		tolerance(want, seen),
 		loss(d),
 		alarm(seen),
-	}
+	}, revocationFact(want, seen)...)
 }
 
 func either(is bool, yes, no string) string {

@@ -18,6 +18,9 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	if s.Name == SnapshotTaken {
 		return seen, covered(seen)
 	}
+	if s.Name == AuthoritySigns || s.Name == AuthorityDropped {
+		return seen, revoked(seen, s)
+	}
 	if s.Name == MoveLeader {
 		return leads(seen, ""), leads(seen, s.Target)
 	}

@@ -73,6 +73,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		tooFewMembers(goal, seen),
 		outdatedMember(goal, seen, goal.outdates), // followers first, the leader moved away and last
 		uncovered(goal, seen),                     // 3.7 comes when it can read what is on disk
+		revoking(want, seen),                      // the Secrets change when members report
 		stuckVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),

@@ -112,7 +112,7 @@ func volumes(want *etcdv1.EtcdCluster, member string) []corev1.Volume {
 		all = append(all, secret("peer-tls", PeerSecret(want, member)))
 	}
 	if ClientsEncrypt(want) {
-		all = append(all, secret("server-tls", serverSecret(want, member)))
+		all = append(all, secret("server-tls", ServerSecret(want, member)))
 	}
 	return all
 }

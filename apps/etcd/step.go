@@ -73,6 +73,10 @@ const (
 	DoorTold = "DoorTold"
 	// SnapshotTaken: the members' snapshots cover what a release before 3.6 wrote.
 	SnapshotTaken = "SnapshotTaken"
+	// AuthoritySigns: the authority that follows a revoked one signs certificates.
+	AuthoritySigns = "AuthoritySigns"
+	// AuthorityDropped: no ca.crt has the revoked authority.
+	AuthorityDropped = "AuthorityDropped"
 )
 
 // Keys of Args. OverBudget is the value of ArgBudget that ends a pod without asking the

@@ -90,6 +90,7 @@ func joining(want *etcdv1.EtcdCluster, seen World, next version) version {
 // the template is not in it, so that a new operator restarts nothing.
 func Revision(want *etcdv1.EtcdCluster) string {
 	spec := want.Spec
+	spec.TLS.RevokeBefore = nil // it changes authorities, and those have a digest of their own
 	return lifecycle.Digest([]any{
 		layout, spec.Image, spec.Repository, spec.Options, spec.Pod, spec.TLS, spec.ClusterDomain, volatileSize(want),
 	})

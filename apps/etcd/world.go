@@ -24,6 +24,12 @@ type World struct {
 	// Trust is a digest of the authorities that members must trust; empty if it is
 	// not known or nothing is encrypted.
 	Trust string
+	// Revocation is how far spec.tls.revokeBefore has come in the Secrets; empty if that is
+	// not known or nothing is revoked.
+	Revocation lifecycle.RevocationPhase
+	// Bundles are the digests of each authority's ca.crt, by the names of their Secrets; nil
+	// if nothing is revoked.
+	Bundles map[string]string
 	// Members are all that etcd lists and all that Kubernetes has parts of, in the
 	// order of their numbers, strangers last.
 	Members []Member
@@ -75,6 +81,10 @@ type Member struct {
 	// what a handshake showed; PeersRefused and PeersAccepted how it and the present
 	// certificates of its peers get on. None is set where another reason keeps it silent.
 	Refused, PeersRefused, PeersAccepted bool
+
+	// Renewed says that the member shows the certificates of its Secrets on both ports. It is
+	// looked up only while certificates of a revoked authority are replaced.
+	Renewed bool
 
 	// Restarting is set only in worlds during a planned restart, Crossing during the one
 	// that moves the quorum from one authority to another.

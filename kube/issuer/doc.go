@@ -18,6 +18,12 @@
 // signs at once what nobody could use anyway: what is missing or damaged. The lost
 // one is still in the ca.crt of what it has signed, and from there in ca.crt
 // everywhere; so that stays in use, and is renewed when the new one has settled.
+//
+// An authority that is revoked, see [lifecycle.Revocation], takes the same way with two
+// differences. Its users report when they trust the next one, so that nobody waits for
+// 30 days. And it leaves ca.crt as soon as nobody shows a certificate of it any more. From
+// then on it is refused wherever it turns up, also in a Secret that a user restores.
+// Deleting its Secret does not revoke it.
 package issuer
 
 import (
@@ -29,8 +35,8 @@ import (
 const (
 	// leafLife is long because whoever copied a client's certificate, or reads it at
 	// the start only, has the last third of it, four months, to notice its renewal.
-	// Nothing is gained by less: a key that leaked is revoked by deleting its
-	// authority, not by waiting.
+	// Nothing is gained by less: a key that leaked is revoked with its authority, not
+	// by waiting.
 	leafLife = 365 * 24 * time.Hour
 	// authorityLife is long because a new authority costs its users a restart.
 	authorityLife = 10 * 365 * 24 * time.Hour
@@ -72,4 +78,6 @@ const (
 	NearEnd = "NearEnd"
 	// Settled means that everybody has had the time to trust the next authority.
 	Settled = "Settled"
+	// Revoked means that the authority was made before the time of a revocation.
+	Revoked = "Revoked"
 )

@@ -98,7 +98,7 @@ func (i *Issuer) decide(owner types.NamespacedName, asked []*request) (Made, tim
 	}
 	all := present(asked)
 	maps.Copy(all.Data, made.Data)
-	all.Issued = made.Issued
+	all.Issued, all.Phases = made.Issued, made.Phases
 	if !slices.ContainsFunc(asked, func(r *request) bool { return r.changes(all) }) {
 		i.known.learn(owner, verdict{state: state, due: plan.Due})
 	}
@@ -107,10 +107,11 @@ func (i *Issuer) decide(owner types.NamespacedName, asked []*request) (Made, tim
 
 // present is what the Secrets hold already.
 func present(asked []*request) Made {
-	m := Made{Data: map[string]map[string][]byte{}}
+	m := Made{Data: map[string]map[string][]byte{}, Phases: map[string]lifecycle.RevocationPhase{}}
 	for _, r := range asked {
 		if r.existing != nil {
 			m.Data[r.name()] = ours(r.existing.Data)
+			m.Phases[r.name()] = r.phase()
 		}
 	}
 	return m
@@ -150,7 +151,7 @@ func assemble(wanted []lifecycle.Object, asked []*request, made Made) []lifecycl
 
 // changes reports whether the Secret is to hold something else than it does.
 func (r *request) changes(made Made) bool {
-	if r.existing == nil {
+	if r.existing == nil || r.recipe.Revocation != nil && r.phase() != made.Phases[r.name()] {
 		return true
 	}
 	for _, k := range keys {
@@ -171,5 +172,13 @@ func (r *request) filled(made Made) *corev1.Secret {
 		s.ResourceVersion = r.existing.ResourceVersion
 	}
 	s.Data = made.Data[r.name()]
+	if phase := made.Phases[r.name()]; phase != "" && r.recipe.Revocation != nil {
+		s.Annotations[lifecycle.AnnotationRevocation] = string(phase)
+	}
 	return s
+}
+
+// phase is what the Secret says about its revocation.
+func (r *request) phase() lifecycle.RevocationPhase {
+	return lifecycle.RevocationPhase(r.existing.Annotations[lifecycle.AnnotationRevocation])
 }

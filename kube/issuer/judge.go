@@ -41,6 +41,7 @@ func Judge(orders []Order, now time.Time) Plan {
 	for _, o := range orders {
 		if o.Recipe.Authority != "" {
 			l := judgeLeaf(o, byName[o.Recipe.Authority], now)
+			l.by.inUse = l.by.inUse || l.outlives
 			p.leaves = append(p.leaves, l)
 			p.Due = soonest(now, p.Due, l.due)
 		}
@@ -77,13 +78,21 @@ type authority struct {
 	change  change              // empty if there is none
 	reason  string              // for the change
 	due     time.Time
+	revoked revocation
+	inUse   bool // a leaf that is kept has the signature of a revoked one
 }
 
 func judgeAuthority(o Order, leaves []Order, now time.Time) *authority {
-	a := &authority{order: o, leaves: leaves}
+	a := &authority{order: o, leaves: leaves, revoked: revocationOf(o, leaves, now)}
 	var fault string
 	a.signs, fault = readAuthority(o.Data, lifecycle.KeyCertificate, lifecycle.KeyPrivate, now)
 	a.next, _ = readAuthority(o.Data, keyNextCertificate, keyNextPrivate, now)
+	if a.signs != nil && a.revoked.refuses(a.signs.Certificate) {
+		a.signs, fault = nil, Revoked
+	}
+	if a.next != nil && a.revoked.covers(a.next.Certificate) {
+		a.next = nil
+	}
 	a.trusted = trustedBy(a, now)
 	switch {
 	case fault != "" && a.next != nil:
@@ -91,12 +100,22 @@ func judgeAuthority(o Order, leaves []Order, now time.Time) *authority {
 	case fault != "":
 		a.change, a.reason = founded, fault
 	case a.next != nil && a.settled(a.next, now):
-		a.promote(Settled)
+		a.promote(a.outgoing())
+	case a.next == nil && a.revoked.covers(a.signs.Certificate):
+		a.change, a.reason = prepared, Revoked
 	case a.next == nil && !now.Before(dueOf(a.signs.Certificate)):
 		a.change, a.reason = prepared, NearEnd
 	}
 	a.due = a.nextLook(now)
 	return a
+}
+
+// outgoing is why the next one takes over.
+func (a *authority) outgoing() string {
+	if a.revoked.covers(a.signs.Certificate) {
+		return Revoked
+	}
+	return Settled
 }
 
 func (a *authority) promote(reason string) {
@@ -107,7 +126,7 @@ func (a *authority) promote(reason string) {
 // nextLook is when something of the authority is to be changed by time alone: it is
 // due, its follower has settled, or one that is trusted expires.
 func (a *authority) nextLook(now time.Time) time.Time {
-	var look time.Time
+	look := soonest(now, a.revoked.begins, a.revoked.forgotten)
 	for _, c := range a.trusted {
 		look = soonest(now, look, c.NotAfter)
 	}
@@ -123,7 +142,7 @@ func (a *authority) nextLook(now time.Time) time.Time {
 // settled reports whether the pair is trusted by everyone who holds a certificate of
 // this authority.
 func (a *authority) settled(pair *pki.Pair, now time.Time) bool {
-	if now.Before(settledAt(pair)) {
+	if now.Before(settledAt(pair)) && !a.revoked.read(pair.Certificate) {
 		return false
 	}
 	for _, l := range a.leaves {
@@ -153,6 +172,8 @@ type leaf struct {
 	by     *authority
 	reason string // to make another; empty if it is kept
 	due    time.Time
+	// outlives says that it is kept although a revoked authority has signed it.
+	outlives bool
 }
 
 func judgeLeaf(o Order, by *authority, now time.Time) leaf {
@@ -161,6 +182,8 @@ func judgeLeaf(o Order, by *authority, now time.Time) leaf {
 	switch {
 	case fault != "":
 		l.reason = fault
+	case by.revoked.signed(c, by.trusted):
+		l.replace(c, now)
 	case now.Before(dueOf(c)):
 		l.due = dueOf(c)
 	case by.mayRenew(c, now):

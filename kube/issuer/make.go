@@ -27,6 +27,7 @@ func (i Issued) String() string {
 // Made is what the Secrets are to hold.
 type Made struct {
 	Data   map[string]map[string][]byte // of the issuer's keys, by Secret
+	Phases map[string]lifecycle.RevocationPhase
 	Issued []Issued
 }
 
@@ -51,7 +52,7 @@ func (m Made) rank(secret string, r lifecycle.Certificate) int {
 
 // Make makes what the plan lacks. The keys are new each time.
 func (p Plan) Make(now time.Time) (Made, error) {
-	m := Made{Data: map[string]map[string][]byte{}}
+	m := Made{Data: map[string]map[string][]byte{}, Phases: map[string]lifecycle.RevocationPhase{}}
 	for _, a := range p.authorities {
 		if err := m.authority(a, now); err != nil {
 			return Made{}, fmt.Errorf("cannot make the authority %q: %w", a.order.Name, err)
@@ -74,6 +75,7 @@ func (m *Made) authority(a *authority, now time.Time) error {
 	if a.change != "" {
 		m.Issued = append(m.Issued, Issued{a.order.Name, string(a.change), a.reason, newest.Certificate.NotAfter})
 	}
+	m.Phases[a.order.Name] = a.phase(now)
 	data := map[string][]byte{lifecycle.KeyAuthorities: pki.Encode(a.trusted...)}
 	m.Data[a.order.Name] = data
 	if a.next != nil {

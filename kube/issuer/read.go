@@ -115,11 +115,12 @@ func set[E cmp.Ordered](all []E) []E {
 }
 
 // trustedBy collects the authorities to trust. The authority's own Secret knows them;
-// if it is damaged or gone, the leaves do. A leaf that its own ca.crt does not explain
+// if it is damaged or gone, the leaves do. So they do while one is revoked: the Secret may
+// be an older one that somebody has restored. A leaf that its own ca.crt does not explain
 // was meddled with, and nobody shall trust what it brings.
 func trustedBy(a *authority, now time.Time) []*x509.Certificate {
 	all := parse(a.order.Data[lifecycle.KeyAuthorities])
-	if a.signs == nil || !contains(all, a.signs.Certificate) {
+	if a.signs == nil || !contains(all, a.signs.Certificate) || slices.ContainsFunc(all, a.revoked.covers) {
 		for _, l := range a.leaves {
 			all = append(all, vouched(l, now)...)
 		}
@@ -130,7 +131,7 @@ func trustedBy(a *authority, now time.Time) []*x509.Certificate {
 		}
 	}
 	return ordered(slices.DeleteFunc(all, func(c *x509.Certificate) bool {
-		return !signs(c) || now.After(c.NotAfter)
+		return !signs(c) || now.After(c.NotAfter) || a.revoked.refuses(c)
 	}))
 }
 

@@ -55,6 +55,9 @@ func read(wanted []lifecycle.Object) ([]*request, error) {
 
 func check(asked []*request, authorities map[string]bool) error {
 	for _, r := range asked {
+		if r.recipe.Authority != "" && r.recipe.Revocation != nil {
+			return &RecipeError{Secret: r.name(), Fault: "only an authority can revoke"}
+		}
 		if a := r.recipe.Authority; a != "" && !authorities[a] {
 			return &RecipeError{Secret: r.name(), Fault: fmt.Sprintf("nothing wanted is an authority called %q", a)}
 		}

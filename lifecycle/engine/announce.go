@@ -81,7 +81,7 @@ func (r *report[T, W]) because(step lifecycle.Step) string {
 // not because somebody damaged them.
 func renewed(issued []issuer.Issued) bool {
 	return slices.ContainsFunc(issued, func(i issuer.Issued) bool {
-		return i.Reason == issuer.NearEnd || i.Reason == issuer.Settled || i.Reason == issuer.Expired
+		return slices.Contains([]string{issuer.NearEnd, issuer.Settled, issuer.Expired, issuer.Revoked}, i.Reason)
 	})
 }
 

@@ -51,9 +51,14 @@ func (c *cluster) visit(t *testing.T, address, secret string) error {
 	t.Helper()
 	var o witness.Options
 	c.withKeys(t, secret)(&o)
+	return calls(address, o.TLS.Certificates...)
+}
+
+// calls asks for the version, with the certificates.
+func calls(address string, shown ...tls.Certificate) error {
 	visitor := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{Certificates: o.TLS.Certificates, InsecureSkipVerify: true},
+		TLSClientConfig:   &tls.Config{Certificates: shown, InsecureSkipVerify: true},
 	}}
 	answer, err := visitor.Get("https://" + address + "/version")
 	if err != nil {

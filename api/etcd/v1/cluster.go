@@ -194,6 +194,7 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="self.mode == oldSelf.mode",messageExpression="'spec.tls.mode is ' + oldSelf.mode + ' and cannot be changed to ' + self.mode + ': create another cluster'"
 // +kubebuilder:validation:XValidation:rule="(self.mode == 'Secrets') == has(self.secrets)",messageExpression="'spec.tls.mode is ' + self.mode + ': spec.tls.secrets must be set with the mode Secrets, and only then'"
+// +kubebuilder:validation:XValidation:rule="self.mode == 'Managed' || !has(self.revokeBefore)",messageExpression="'spec.tls.revokeBefore has no meaning with spec.tls.mode ' + self.mode + ': Governor revokes only authorities that it has made'"
 type TLSSpec struct {
 	// Managed makes an authority for this cluster and certificates for members and
 	// clients, and renews them; clients mount the Secret <name>-client-tls. Secrets
@@ -206,6 +207,14 @@ type TLSSpec struct {
 	// Secrets with your own certificates.
 	// +optional
 	Secrets *TLSSecrets `json:"secrets,omitempty"`
+
+	// RevokeBefore revokes the authorities of this cluster that were made before a
+	// time, for instance because a key has leaked. Members restart twice, one at a time;
+	// then they refuse every certificate of a former authority. It applies to mode
+	// Managed. A time in the future takes effect when it has come. Without it, a former
+	// authority is trusted until it expires.
+	// +optional
+	RevokeBefore *metav1.Time `json:"revokeBefore,omitempty"`
 }
 
 // TLSSecrets are names of Secrets in the namespace of the cluster. Each has

@@ -31,7 +31,8 @@ type EtcdClusterStatus struct {
 	// Ready, Reconciling and Stalled as in every kind of Governor; Available: a
 	// quorum serves; Degraded: some member does not; FaultTolerant: a member may
 	// fail; QuorumLost: data of too many members is lost; Alarm: etcd itself has
-	// raised one.
+	// raised one; AuthorityRevoked, with spec.tls.revokeBefore: no member trusts an
+	// authority that was made before.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

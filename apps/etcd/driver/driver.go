@@ -70,12 +70,14 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	d.askStrangers(ctx, want, keys, r, said)
 	v := view{parts: p, speakers: speakers(r.cluster, said), world: etcd.World{
 		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
+		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, said),
 	}}
 	d.sentinel.station(want, v.speakers, d.now())
 	readLogs(want, p, said, v.world.Members)
 	d.settle(ctx, p, v.world.Members)
 	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
+	d.askCertificates(ctx, want, p, keys, v.world.Members)
 	if err := d.findEdits(want, v); err != nil {
 		return view{}, err
 	}

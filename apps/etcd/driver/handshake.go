@@ -110,17 +110,25 @@ func (d *Driver) askPeerPorts(ctx context.Context, want *etcdv1.EtcdCluster, p p
 func (d *Driver) peerPort(ctx context.Context, want *etcdv1.EtcdCluster, running *corev1.Pod, member string, k keys) verdict {
 	config, secret := k.peers, etcd.PeerSecret(want, member)
 	if config == nil && secret != "" && want.Spec.TLS.Mode != etcdv1.Secrets {
-		s, err := d.minted(ctx, want, secret)
-		if err != nil || s == nil {
-			return ""
-		}
-		if config, err = configure(bundleOf(s, modern)); err != nil {
-			return ""
-		}
+		config = d.peerConfig(ctx, want, member)
 	}
 	u, err := url.Parse(etcd.PeerURL(want, member))
 	if err != nil || config == nil {
 		return ""
 	}
 	return shake(ctx, net.JoinHostPort(running.Status.PodIP, peerPort), u.Hostname(), config, startingWithin)
+}
+
+// peerConfig is what the member shows its peers, of the Secret that Governor makes; nil
+// if there is none yet.
+func (d *Driver) peerConfig(ctx context.Context, want *etcdv1.EtcdCluster, member string) *tls.Config {
+	s, err := d.minted(ctx, want, etcd.PeerSecret(want, member))
+	if err != nil || s == nil {
+		return nil
+	}
+	config, err := configure(bundleOf(s, modern))
+	if err != nil {
+		return nil
+	}
+	return config
 }

@@ -20,6 +20,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // fresh is how long users' own Secrets are believed to be as they were: they bear no
@@ -41,6 +42,9 @@ type keys struct {
 	legacy  bool
 	// trust is a digest of the authorities that members must trust, if known.
 	trust string
+	// revocation and bundles are those of [etcd.World].
+	revocation lifecycle.RevocationPhase
+	bundles    map[string]string
 	// peers is what a member shows its peers, of users' own Secrets; nil of others.
 	peers *tls.Config
 }
@@ -107,14 +111,17 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 		return keys{missing: true}, err
 	}
 	version := mine.ResourceVersion
-	var authorities [][]byte
+	if before := want.Spec.TLS.RevokeBefore; before != nil {
+		version += " " + before.String()
+	}
+	var authorities []*corev1.Secret
 	for _, name := range etcd.Authorities(want) {
 		s, err := d.minted(ctx, want, name)
 		if err != nil {
 			return keys{}, err
 		}
 		if s != nil {
-			authorities, version = append(authorities, s.Data[modern.authorities]), version+" "+s.ResourceVersion
+			authorities, version = append(authorities, s), version+" "+s.ResourceVersion
 		}
 	}
 	known, now := d.rings.get(want.UID), d.now()
@@ -124,7 +131,8 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	config, err := configure(bundleOf(mine, modern))
 	k := keys{config: config, missing: err != nil, digest: digest(mine.Data)}
 	if len(authorities) == len(etcd.Authorities(want)) {
-		k.trust = etcd.Trust(authorities)
+		w := etcd.Trusting(want, etcd.World{}, authorities)
+		k.trust, k.revocation, k.bundles = w.Trust, w.Revocation, w.Bundles
 	}
 	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
 }

@@ -1,0 +1,38 @@
+package driver
+
+import (
+	"bytes"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// A member shows what its files hold at the moment of the handshake; one that the operator
+// does not trust shows nothing that counts.
+func TestShownBy(t *testing.T) {
+	old, present := newParty(t), newParty(t)
+	cases := map[string]struct {
+		member, trusted party
+		want            []byte
+	}{
+		"Present": {present, present, present.leaf.Certificate.Raw},
+		"Old":     {old, old, old.leaf.Certificate.Raw},
+		"Refused": {old, present, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			member := httptest.NewUnstartedServer(http.NotFoundHandler())
+			member.TLS = c.member.config(t, present)
+			member.TLS.ClientCAs, member.TLS.ClientAuth = member.TLS.RootCAs, tls.RequireAndVerifyClientCert
+			member.StartTLS()
+			defer member.Close()
+			if got := shownBy(t.Context(), member.Listener.Addr().String(), "e-0", present.config(t, c.trusted)); !bytes.Equal(got, c.want) {
+				t.Errorf("%d bytes, want %d", len(got), len(c.want))
+			}
+		})
+	}
+	if shownBy(t.Context(), "127.0.0.1:1", "e-0", present.config(t, present)) != nil {
+		t.Error("nobody is there, and shows a certificate")
+	}
+}
