@@ -115,7 +115,8 @@ const (
 	AnnotationBypassBy = "governor.dev/bypass-policy-by" //nolint:gosec // a name, no secret
 
 	// AnnotationPreview on an object in a dry run asks for a preview: "update" of the
-	// object as it is sent, "delete" of its deletion. What comes back has the preview
+	// object as it is sent, "delete" of its deletion, "rollback" of the return to the
+	// earlier spec that is sent. What comes back has the preview
 	// as JSON in its place. It has no meaning on an object that is stored.
 	AnnotationPreview = "governor.dev/preview"
 )

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
@@ -122,5 +123,41 @@ func TestEvidence(t *testing.T) {
 	got := etcd.Planner{}.Evidence(seen.World, lifecycle.Step{Target: "e-0"})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Volumes only grow, so a rollback keeps their present size, and changes nothing else.
+func TestARollbackKeepsTheSizeOfVolumes(t *testing.T) {
+	sized := func(size string, medium etcdv1.Medium) *etcdv1.EtcdCluster {
+		c := wanted(3)
+		c.Spec.Storage.Medium, c.Spec.Storage.Size = medium, nil
+		if size != "" {
+			c.Spec.Storage.Size = new(resource.MustParse(size))
+		}
+		return c
+	}
+	kept := []string{"spec.storage.size stays 2Gi, as volumes only grow"}
+	cases := map[string]struct {
+		earlier, now *etcdv1.EtcdCluster
+		want         string
+		kept         []string
+	}{
+		"Grown":    {sized("1Gi", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "2Gi", kept},
+		"Unset":    {sized("", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "2Gi", kept},
+		"Same":     {sized("2048Mi", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "2Gi", nil},
+		"Smaller":  {sized("4Gi", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "4Gi", nil},
+		"Volatile": {sized("1Gi", etcdv1.Memory), sized("2Gi", etcdv1.Memory), "1Gi", nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := etcd.Planner{}.Retain(c.now, c.earlier)
+			if diff := cmp.Diff(c.kept, got); diff != "" || c.earlier.Spec.Storage.Size.Cmp(resource.MustParse(c.want)) != 0 {
+				t.Errorf("the size is %s, kept %s", c.earlier.Spec.Storage.Size, diff)
+			}
+			c.earlier.Spec.Storage = wanted(3).Spec.Storage
+			if diff := cmp.Diff(wanted(3).Spec, c.earlier.Spec); diff != "" {
+				t.Errorf("more than storage was changed: %s", diff)
+			}
+		})
 	}
 }

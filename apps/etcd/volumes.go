@@ -30,7 +30,7 @@ func stuckVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("VolumeCannotGrow", fmt.Sprintf(
-		"The volume of %s cannot grow to %s: %s. Use a storage class that allows it, or set spec.storage.size back.",
+		"The volume of %s cannot grow to %s: %s. Remove the cause; spec.storage.size cannot be set back, as volumes only grow.",
 		m.Name, want.Spec.Storage.Size, m.Volume.Problem))
 }
 

@@ -17,6 +17,9 @@ func (p *plan) tell(t *target, r preview.Report) {
 	if r.Paused {
 		p.say("%s", strings.TrimSpace("It is paused: nothing of this happens before it is resumed. "+r.PausedBy))
 	}
+	for _, kept := range r.Kept {
+		p.say("Not rolled back: %s.", kept)
+	}
 	number := 0
 	for _, s := range r.Steps {
 		if !s.Awaited {

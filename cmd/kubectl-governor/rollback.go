@@ -85,40 +85,61 @@ func (u *undo) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := u.show(ctx, t, back, to); err != nil || u.dryRun {
+	kept, err := u.show(ctx, t, back, to)
+	if err != nil || u.dryRun {
 		return err
 	}
 	if _, err := t.client.Update(ctx, back, metav1.UpdateOptions{FieldManager: dryRun.FieldManager, FieldValidation: dryRun.FieldValidation}); err != nil {
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
-	_, _ = fmt.Fprintf(u.ErrOut, "%s has the spec of revision %d again\n", t, to.Number)
+	_, _ = fmt.Fprintf(u.ErrOut, "%s has the spec of revision %d again%s\n", t, to.Number, except(kept))
 	return nil
 }
 
-// show writes the plan, and returns an error if it is not to be followed.
-func (u *undo) show(ctx context.Context, t *target, back *unstructured.Unstructured, to revision.Revision) error {
-	question := &unstructured.Unstructured{Object: asking(back.DeepCopy().Object, preview.Update)}
+// except names the fields that keep their values; empty if there are none.
+func except(kept []string) string {
+	if len(kept) == 0 {
+		return ""
+	}
+	return ", except that " + strings.Join(kept, " and ")
+}
+
+// show writes the plan, and returns an error if it is not to be followed. It puts the
+// present values of fields that cannot be set back into the object, and says which.
+func (u *undo) show(ctx context.Context, t *target, back *unstructured.Unstructured, to revision.Revision) ([]string, error) {
+	question := &unstructured.Unstructured{Object: asking(back.DeepCopy().Object, preview.Rollback)}
 	p := &plan{session: u.session, output: u.output}
 	answer, err := t.client.Update(ctx, question, metav1.UpdateOptions{
 		DryRun: dryRun.DryRun, FieldManager: dryRun.FieldManager, FieldValidation: dryRun.FieldValidation,
 	})
 	if err != nil {
-		return fmt.Errorf("revision %d cannot be declared again: %w", to.Number, p.explain(t, err))
+		return nil, fmt.Errorf("revision %d cannot be declared again: %w", to.Number, p.explain(t, err))
 	}
 	report, ok := preview.Decode(answer.GetAnnotations()[lifecycle.AnnotationPreview])
-	if !ok && u.dryRun {
-		return p.silence(t)
+	switch {
+	case !ok && u.dryRun:
+		return nil, p.silence(t)
+	case !ok && !u.yes:
+		return nil, fmt.Errorf("%w; --yes goes back without a plan", p.silence(t))
+	case !ok:
+		return nil, nil
+	case len(report.Kept) > 0:
+		back.Object["spec"] = answer.Object["spec"]
 	}
-	if !ok && !u.yes {
-		return fmt.Errorf("%w; --yes goes back without a plan", p.silence(t))
-	}
-	if !ok {
-		return nil
+	if len(report.Kept) > 0 && t.declares(back) {
+		return nil, fmt.Errorf("nothing was changed: revision %d differs only in what cannot be set back: %s", to.Number, strings.Join(report.Kept, "; "))
 	}
 	if err := u.write(u.session, report, func() { p.tell(t, report) }); err != nil || u.dryRun || u.yes {
-		return err
+		return report.Kept, err
 	}
-	return objection(report)
+	return report.Kept, objection(report)
+}
+
+// declares reports whether the object has this spec already.
+func (t *target) declares(back *unstructured.Unstructured) bool {
+	is, _, _ := unstructured.NestedMap(t.Object, "spec")
+	would, _, _ := unstructured.NestedMap(back.Object, "spec")
+	return equality.Semantic.DeepEqual(sparse(numbers(is)), sparse(numbers(would)))
 }
 
 // objection is why a plan is not followed without a word more; nil if it is.

@@ -74,7 +74,7 @@ func consult[T lifecycle.Custom, W any](op *Operator, app App[T, W], ahead *fore
 	a := newAdvisory(app, op.options.Namespaces, op.mgr.GetScheme())
 	a.voices, a.parting = append(a.voices, ahead.warn), ahead.warnOfDeletion
 	op.advice.kinds.Store(gvk, a)
-	o := &oracle[T, W]{app: app, namespaces: op.options.Namespaces, decoder: a.decoder, ahead: ahead, now: op.options.Now}
+	o := &oracle[T, W]{app: app, kind: gvk, namespaces: op.options.Namespaces, decoder: a.decoder, ahead: ahead, now: op.options.Now}
 	op.previews.kinds.Store(gvk, o)
 	for _, former := range app.Formers {
 		op.previews.kinds.Store(former.Kind, translated{former, o})

@@ -11,9 +11,11 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
@@ -34,6 +36,7 @@ const (
 // a request that would be stored, and always allows.
 type oracle[T lifecycle.Custom, W any] struct {
 	app        App[T, W]
+	kind       schema.GroupVersionKind
 	namespaces []string
 	decoder    admission.Decoder
 	ahead      *foresight[T, W]
@@ -55,9 +58,35 @@ func (o *oracle[T, W]) Handle(ctx context.Context, req admission.Request) admiss
 		return admission.Allowed("")
 	case preview.Update, preview.Delete:
 		return answer(o.foretell(ctx, q))
+	case preview.Rollback:
+		if o.kind == schema.GroupVersionKind(req.Kind) { // revisions are written in the present version
+			return o.rollback(ctx, q)
+		}
+		return admission.Allowed("").WithWarnings("There is no preview: a rollback is declared in " + o.kind.Version + ".")
 	}
-	return admission.Allowed("").WithWarnings(fmt.Sprintf(
-		"There is no preview: the annotation %s must be %s or %s.", lifecycle.AnnotationPreview, preview.Update, preview.Delete))
+	return admission.Allowed("").WithWarnings(fmt.Sprintf("There is no preview: the annotation %s must be %s, %s or %s.",
+		lifecycle.AnnotationPreview, preview.Update, preview.Delete, preview.Rollback))
+}
+
+// rollback answers with the report, and with the spec that can be declared.
+func (o *oracle[T, W]) rollback(ctx context.Context, q question[T]) admission.Response {
+	retainer, ok := o.app.Planner.(lifecycle.Retainer[T])
+	if !ok {
+		return answer(o.foretell(ctx, q))
+	}
+	kept := retainer.Retain(q.now, q.want)
+	report := o.foretell(ctx, q)
+	report.Kept = kept
+	response := answer(report)
+	if len(kept) == 0 {
+		return response
+	}
+	spec, _, err := revision.SpecOf(q.want)
+	if err != nil {
+		return admission.Allowed("").WithWarnings("There is no preview: " + err.Error())
+	}
+	response.Patches = append(response.Patches, jsonpatch.NewOperation("replace", "/spec", spec))
+	return response
 }
 
 // answer replaces the question.

@@ -28,20 +28,22 @@ func TestOracle(t *testing.T) {
 	}{
 		"Update":    {"a dry run that asks is answered", asking(preview.Update), false, "mine", true, ""},
 		"Delete":    {"of a deletion, too", asking(preview.Delete), false, "mine", true, ""},
+		"Rollback":  {"and of a rollback", asking(preview.Rollback), false, "mine", true, ""},
 		"Stored":    {"what is stored is not touched", asking(preview.Update), true, "mine", false, ""},
 		"Elsewhere": {"this operator will not act there", asking(preview.Update), false, "theirs", false, ""},
 		"Silent":    {"who asks nothing hears nothing", generation(1), false, "mine", false, ""},
-		"Mistaken":  {"a mistake is told", asking("Updates"), false, "mine", false, "must be update or delete"},
+		"Mistaken":  {"a mistake is told", asking("Updates"), false, "mine", false, "must be update, delete or rollback"},
 		"Garbage":   {"so is what cannot be read", "an object", false, "mine", false, "cannot be read"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := &oracle[*fake, struct{}]{
-				app: App[*fake, struct{}]{Name: "fake"}, namespaces: []string{"mine"}, now: time.Now,
+				app: App[*fake, struct{}]{Name: "fake"}, kind: fakeKind, namespaces: []string{"mine"}, now: time.Now,
 				decoder: admission.NewDecoder(fakeScheme()), ahead: &foresight[*fake, struct{}]{},
 			}
 			req := asked(t, generation(1), c.want)
 			req.DryRun, req.Namespace = new(!c.stored), c.namespace
+			req.Kind = metav1.GroupVersionKind(fakeKind)
 			answer := o.Handle(t.Context(), req)
 			if !answer.Allowed || (len(answer.Patches) == 1) != c.answered {
 				t.Errorf("%s: %+v", c.reason, answer)

@@ -13,6 +13,7 @@ type refuges struct{ memo[refuge] }
 type refuge struct {
 	generation int64
 	to         revision.Revision
+	refused    string // why the API server did not accept the return; empty if it was not tried
 }
 
 func (f *refuges) of(key types.NamespacedName, generation int64) (revision.Revision, bool) {
@@ -22,4 +23,17 @@ func (f *refuges) of(key types.NamespacedName, generation int64) (revision.Revis
 
 func (f *refuges) learn(key types.NamespacedName, generation int64, to revision.Revision) {
 	f.put(key, refuge{generation: generation, to: to})
+}
+
+// refuse records that the API server did not accept the return, so that it is not asked again.
+func (f *refuges) refuse(key types.NamespacedName, generation int64, why string) {
+	f.put(key, refuge{generation: generation, refused: why})
+}
+
+// refusal is why the API server did not accept the return; empty if it was not tried.
+func (f *refuges) refusal(key types.NamespacedName, generation int64) string {
+	if known, ok := f.get(key); ok && known.generation == generation {
+		return known.refused
+	}
+	return ""
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,16 @@ type retreat struct {
 	Spec       string `json:"spec"`
 	// Reason is how the failure showed.
 	Reason string `json:"reason"`
+	// Kept says which fields have another value than in revision To, and why.
+	Kept []string `json:"kept,omitempty"`
+}
+
+// except names the fields that a rollback kept; empty if it kept none.
+func (n retreat) except() string {
+	if len(n.Kept) == 0 {
+		return ""
+	}
+	return ", except that " + strings.Join(n.Kept, " and ")
 }
 
 func retreatOf(obj lifecycle.Object) (n retreat, ok bool) {
@@ -82,6 +93,11 @@ func (e *engine[T, W]) undo(ctx context.Context, r *report[T, W]) {
 	if err == nil && w.objection == "" {
 		err = e.goBack(ctx, r, w, strings.Join(by, ", "))
 	}
+	if apierrors.IsInvalid(err) { // a field that cannot be set back, and that the planner does not know
+		w.objection = fmt.Sprintf("the API server refuses revision %d: %s.", w.note.To, statement(err))
+		e.refuges.refuse(r.key, r.obj.GetGeneration(), w.objection)
+		err = nil
+	}
 	switch {
 	case err != nil:
 		r.cause, r.decision = err, explain(err)
@@ -118,6 +134,9 @@ func (e *engine[T, W]) wayBack(ctx context.Context, r *report[T, W]) (w way[T], 
 	if err != nil {
 		return w, err
 	}
+	if why := e.refuges.refusal(r.key, r.obj.GetGeneration()); why != "" {
+		return barred[T]("%s", why), nil
+	}
 	to, ok, err := e.refuge(ctx, r, digest)
 	if err != nil || !ok {
 		return barred[T]("none is known that worked."), err
@@ -125,9 +144,25 @@ func (e *engine[T, W]) wayBack(ctx context.Context, r *report[T, W]) (w way[T], 
 	w.to = to
 	w.note = retreat{Failed: failed, FailedSpec: digest, To: to.Number, Spec: to.Digest, Reason: r.decision.Reason}
 	if w.want, err = e.respecified(r.obj, to); err == nil {
+		err = e.retain(r.obj, &w)
+	}
+	if err == nil {
 		w.objection = e.objectionTo(r, w)
 	}
 	return w, err
+}
+
+// retain keeps the present values of the fields that cannot be set back. The note is about
+// the spec that is written, so it has the digest of that one.
+func (e *engine[T, W]) retain(now T, w *way[T]) (err error) {
+	retainer, ok := e.app.Planner.(lifecycle.Retainer[T])
+	if !ok {
+		return nil
+	}
+	if w.note.Kept = retainer.Retain(now, w.want); len(w.note.Kept) > 0 {
+		w.to.Spec, w.note.Spec, err = revision.SpecOf(w.want)
+	}
+	return err
 }
 
 // refuge is the revision to return to. It is read once for each failed generation.
@@ -164,6 +199,9 @@ func (e *engine[T, W]) objectionTo(r *report[T, W], w way[T]) string {
 	if version := e.gvk.GroupVersion().String(); w.to.APIVersion != version {
 		return fmt.Sprintf("revision %d is written in %s, and this operator works in %s.", w.to.Number, w.to.APIVersion, version)
 	}
+	if len(w.note.Kept) > 0 && w.note.Spec == w.note.FailedSpec {
+		return fmt.Sprintf("revision %d differs only in what cannot be set back: %s.", w.to.Number, strings.Join(w.note.Kept, "; "))
+	}
 	if _, err := e.app.Planner.Resources(w.want, r.seen); err != nil {
 		return fmt.Sprintf("revision %d cannot be rendered: %v.", w.to.Number, err)
 	}
@@ -190,8 +228,8 @@ func (e *engine[T, W]) goBack(ctx context.Context, r *report[T, W], w way[T], by
 	step := lifecycle.Step{
 		Name: rollback, Target: r.key.Name, Class: lifecycle.Routine, Intent: lifecycle.Repair, Cause: lifecycle.Policy,
 		Reason: lifecycle.RolledBack, Args: map[string]string{"from": fmt.Sprint(w.note.Failed), "to": fmt.Sprint(w.note.To)},
-		Message: fmt.Sprintf("Revision %d%s has failed and the policy %s puts revision %d back. It failed with %s: %s",
-			w.note.Failed, writtenBy(r.author), by, w.note.To, r.decision.Reason, r.decision.Message),
+		Message: fmt.Sprintf("Revision %d%s has failed and the policy %s puts revision %d back%s. It failed with %s: %s",
+			w.note.Failed, writtenBy(r.author), by, w.note.To, w.note.except(), r.decision.Reason, r.decision.Message),
 	}
 	began := e.now()
 	if err := e.client.Patch(ctx, r.obj, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(Undoer)); err != nil {
@@ -245,7 +283,7 @@ func rolledBack(obj lifecycle.Custom) []lifecycle.Condition {
 	}
 	return []lifecycle.Condition{{
 		Type: lifecycle.RolledBack, Status: metav1.ConditionTrue, Reason: n.Reason,
-		Message: fmt.Sprintf("Revision %d has failed (%s), and the spec is that of revision %d again. "+
-			"Declare another; the failed one, declared again, is tried once more and not rolled back.", n.Failed, n.Reason, n.To),
+		Message: fmt.Sprintf("Revision %d has failed (%s), and the spec is that of revision %d again%s. "+
+			"Declare another; the failed one, declared again, is tried once more and not rolled back.", n.Failed, n.Reason, n.To, n.except()),
 	}}
 }

@@ -9,10 +9,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Update and Delete are the questions that [lifecycle.AnnotationPreview] asks.
+// Update, Delete and Rollback are the questions that [lifecycle.AnnotationPreview] asks.
 const (
 	Update = "update"
 	Delete = "delete"
+	// Rollback is an Update to an earlier spec. The answer has the spec that can be declared:
+	// with the present values of fields that cannot be set back, see [lifecycle.Retainer].
+	Rollback = "rollback"
 )
 
 // Report is all that a preview tells a user.
@@ -26,6 +29,8 @@ type Report struct {
 	PausedBy string `json:"pausedBy,omitempty"`
 	// Unseen are sentences about what could not be known.
 	Unseen []string `json:"unseen,omitempty"`
+	// Kept says which fields a rollback leaves as they are, and why.
+	Kept []string `json:"kept,omitempty"`
 	// Omitted is how many more steps there are than fit in a report.
 	Omitted int `json:"omitted,omitempty"`
 	// Operator is the version that made the preview.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
@@ -31,17 +32,21 @@ func (c *cluster) rolledBack(t *testing.T, reason string) *etcdv1.EtcdCluster {
 }
 
 // TestEtcdReturnsFromAChangeThatFails: an image that never starts takes one member; the
-// others serve all the time, and the policy brings the first one back. Then a person
-// returns by hand.
+// others serve all the time, and the policy brings the first one back. The volumes, which
+// grew with the same change, keep their size. Then a person returns by hand.
 func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
-	c := formed(t, 3, version("3.6.16"))
+	size, more := resource.MustParse("1Gi"), resource.MustParse("2Gi")
+	c := formed(t, 3, version("3.6.16"), func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
 	before, w := c.get(t), c.write(t)
 	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
-	c.Apply(t, version("3.6.99"))
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version, spec.Storage.Size = "3.6.99", &more })
 	after := c.rolledBack(t, string(lifecycle.ImageUnpullable))
 	same(t, before, after)
-	if after.Spec.Version != "3.6.16" {
-		t.Errorf("the version is %s", after.Spec.Version)
+	if after.Spec.Version != "3.6.16" || after.Spec.Storage.Size.Cmp(more) != 0 {
+		t.Errorf("the version is %s, the size %s", after.Spec.Version, after.Spec.Storage.Size)
+	}
+	if said := condition(t, after, lifecycle.RolledBack).Message; !contains(said, "spec.storage.size stays 2Gi, as volumes only grow") {
+		t.Errorf("the condition says %q", said)
 	}
 	touched := map[string]bool{}
 	for _, e := range c.history(t).Entries {

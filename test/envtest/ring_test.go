@@ -36,8 +36,22 @@ func ringCRD() *apiextensionsv1.CustomResourceDefinition {
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: &open,
+					Properties: map[string]apiextensionsv1.JSONSchemaProps{"spec": ringSpec()},
 				}},
 			}},
+		},
+	}
+}
+
+// ringSpec declares no more than what only grows and what is set once.
+func ringSpec() apiextensionsv1.JSONSchemaProps {
+	open := true
+	return apiextensionsv1.JSONSchemaProps{
+		Type: "object", XPreserveUnknownFields: &open,
+		Properties: map[string]apiextensionsv1.JSONSchemaProps{"disk": {Type: "integer"}, "once": {Type: "string"}},
+		XValidations: apiextensionsv1.ValidationRules{
+			{Rule: "!has(oldSelf.disk) || has(self.disk) && self.disk >= oldSelf.disk", Message: "spec.disk cannot shrink"},
+			{Rule: "!has(oldSelf.once) || has(self.once) && self.once == oldSelf.once", Message: "spec.once cannot be changed"},
 		},
 	}
 }

@@ -147,6 +147,45 @@ func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
 	}
 }
 
+// A field that only grows keeps its value, and everything else goes back.
+func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
+	namespace, op := settledRing(t, 3)
+	newPolicy(t, namespace, "undo", rollsBack)
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size, s.Disk, s.Mood = 5, 2, "broken" })
+	r := ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
+	if said := messageOf(r.Status.Conditions, lifecycle.RolledBack); !strings.Contains(said, "except that spec.disk stays 2, as disks only grow") {
+		t.Errorf("the condition says %s", said)
+	}
+	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != ring.Spec{Size: 3, Disk: 2}) {
+		t.Errorf("the spec is %+v", r.Spec)
+	}
+	last, _ := bookOf(t, namespace, "r").Last()
+	if last.Step.Name != "Rollback" || !strings.Contains(last.Step.Message, "puts revision 1 back, except that spec.disk stays 2") {
+		t.Errorf("the last entry is %+v", last)
+	}
+	quiet(t, namespace, op)
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Disk, s.Mood = 3, "broken" })
+	ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
+	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != ring.Spec{Size: 3, Disk: 3}) {
+		t.Errorf("the second time the spec is %+v", r.Spec)
+	}
+	quiet(t, namespace, op)
+}
+
+// What the API server does not take back halts, with the failure and the refusal in its message.
+func TestARollbackThatTheAPIServerRefusesHalts(t *testing.T) {
+	namespace, op := settledRing(t, 1)
+	newPolicy(t, namespace, "undo", rollsBack)
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Once, s.Mood = "yes", "broken" })
+	r := ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "the API server refuses revision 1") || !strings.Contains(said, "spec.once cannot be changed") {
+		t.Errorf("why it halts: %s", said)
+	}
+	quiet(t, namespace, op)
+}
+
 func TestAFailedChangeHalts(t *testing.T) {
 	t.Run("WithoutAPolicy", func(t *testing.T) {
 		namespace, op := settledRing(t, 1)
@@ -196,6 +235,19 @@ func TestPluginRollsBack(t *testing.T) {
 	ringReaches(t, a.namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
 	expect(t, a.namespace, 0, []string{"nothing to do", "again"}, "rollback", "ring/r")
 	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+}
+
+func TestPluginRollsBackAllButWhatOnlyGrows(t *testing.T) {
+	a := previews(t, 1)
+	resizeByEdit(t, a.namespace, func(s *ring.Spec) { s.Disk, s.Mood = 2, "broken" })
+	ringReaches(t, a.namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	t.Log(expect(t, a.namespace, 0, []string{"Not rolled back: spec.disk stays 2, as disks only grow."}, "rollback", "ring/r", "--dry-run"))
+	t.Log(expect(t, a.namespace, 0, []string{"has the spec of revision 1 again, except that spec.disk stays 2"}, "rollback", "ring/r"))
+	r := ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != ring.Spec{Size: 1, Disk: 2}) {
+		t.Errorf("the spec is %+v", r.Spec)
+	}
+	expect(t, a.namespace, 1, []string{"nothing was changed: revision 1 differs only in what cannot be set back: spec.disk stays 2"}, "rollback", "ring/r", "--to-revision", "1")
 }
 
 // playFailure plays a Deployment whose new pods cannot have their image.

@@ -36,6 +36,10 @@ type Spec struct {
 	// Secure gives the ring an authority, and certificates for its members and their
 	// clients.
 	Secure bool `json:"secure,omitempty"`
+	// Disk only grows, as its definition has it.
+	Disk int `json:"disk,omitempty"`
+	// Once cannot be changed when it is set, which the planner does not know.
+	Once string `json:"once,omitempty"`
 	// Mood makes the planner misbehave: "panic" panics, "fail" cannot render, "broken" is a
 	// change that fails.
 	Mood string `json:"mood,omitempty"`

@@ -188,6 +188,15 @@ func (Planner) Conditions(_ *Ring, seen World, _ lifecycle.Decision) []lifecycle
 	return []lifecycle.Condition{{Type: "Quorum", Status: lifecycle.Truth(ok), Reason: "Counted"}}
 }
 
+// Retain implements lifecycle.Retainer: disks only grow.
+func (Planner) Retain(now, earlier *Ring) []string {
+	if earlier.Spec.Disk >= now.Spec.Disk {
+		return nil
+	}
+	earlier.Spec.Disk = now.Spec.Disk
+	return []string{fmt.Sprintf("spec.disk stays %d, as disks only grow", now.Spec.Disk)}
+}
+
 // Doubts implements lifecycle.Doubter: a pod may be in no known state.
 func (Planner) Doubts(seen World) (all []string) {
 	for _, m := range seen.Members {
