@@ -143,7 +143,34 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 	$(E2E) up --fast-node-detection --kubeconfig $(E2E_KUBECONFIG); \
 	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
 	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 etcd-3.3 etcd-3.4 etcd-3.5 etcd-3.6 etcd-3.7 --load >/dev/null; \
-	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -parallel 4 -timeout 30m ./test/e2e | grep --line-buffered -v '^=== '
+	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -parallel 4 -timeout 30m ./test/e2e | grep --line-buffered -v '^=== '; \
+	echo "== chaos"; \
+	KUBECONFIG=$(E2E_KUBECONFIG) go run ./test/chaos -localkube "$(E2E)" -seconds $(E2E_CHAOS) -seed $(SEED_OR_RANDOM) -heal 2m -shrink 2m
+
+##: the adversary
+
+# SECONDS is a variable of bash, too, and counts there; make's own is what counts here.
+E2E_CHAOS ?= 400
+SEED_OR_RANDOM = $(or $(SEED),random)
+CHAOS := $(LOCALKUBE) --name governor-chaos
+CHAOS_KUBECONFIG := $(CURDIR)/build/chaos.kubeconfig
+REPLAY ?=
+LAYOUT ?= 3-tls
+
+.PHONY: chaos
+chaos: $(LOCALKUBE) bin/governor ## Do to a cluster all that users and machines do: SECONDS=600 SEED=random; REPLAY="..." LAYOUT=3-tls replays a failure
+	@trap '$(CHAOS) down' EXIT; \
+	$(CHAOS) up --fast-node-detection --kubeconfig $(CHAOS_KUBECONFIG); \
+	$(CHAOS) image build config/image.yaml etcd-3.6 etcd-3.7 --load >/dev/null; \
+	export KUBECONFIG=$(CHAOS_KUBECONFIG); kubectl="$$($(LOCALKUBE) build | head -1)/kubectl"; \
+	"$$kubectl" apply --server-side -f dist/install.yaml >/dev/null; \
+	"$$kubectl" -n governor-system rollout status deployment/governor --timeout=120s; \
+	go run ./test/chaos -localkube "$(CHAOS)" -seconds $(or $(SECONDS),600) -seed $(SEED_OR_RANDOM) -layout $(LAYOUT) -replay "$(REPLAY)"
+
+.PHONY: soak
+soak: ## What CI has no time for: four hours of chaos, and a million simulated scenarios of etcd
+	@$(MAKE) --no-print-directory chaos SECONDS=14400
+	@GOVERNOR_SIM_LIVES=1000000 go test -count=1 -timeout 24h -v -run Lives ./apps/etcd/model
 
 ##: benchmarks
 

@@ -124,6 +124,35 @@ func clean(t *testing.T, c client.Client) bool {
 	return len(policies.Items) == 0 && len(pod.Finalizers) == 0 && pod.Labels[does.Isolated] == ""
 }
 
+// An edit is taken back where nothing else has set the field since.
+func TestTakingBackLeavesLaterEdits(t *testing.T) {
+	c := newClient(t)
+	edit := func(patch string, lasts bool) does.Done {
+		m := chaos.Manipulation{
+			Name: "edit", Verb: chaos.VerbPatch, Patch: patch, Lasts: lasts,
+			Object: chaos.Object{Kind: "EtcdCluster", APIVersion: etcdv1.GroupVersion.String(), Custom: true},
+		}
+		done, err := instance.Do(t.Context(), c, m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return done
+	}
+	edit(`{"spec":{"size":3}}`, false)
+	wrong := edit(`{"spec":{"size":4,"paused":true,"version":"9"}}`, true)
+	edit(`{"spec":{"version":"3.7"}}`, false)
+	if err := wrong.Undo(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := &etcdv1.EtcdCluster{}
+	if err := c.Get(t.Context(), instance.Key, got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Spec.Size != 3 || got.Spec.Paused || got.Spec.Version != "3.7" {
+		t.Errorf("the spec is %+v", got.Spec)
+	}
+}
+
 func TestSwapExchangesData(t *testing.T) {
 	c := newClient(t)
 	if _, err := do(t, c, "secret-swap", 1); err != nil {

@@ -117,10 +117,8 @@ func strip(field string) action {
 
 func patch(ctx context.Context, w work, o *unstructured.Unstructured) (undoing, error) {
 	var undo undoing
-	if w.what.UndoPatch != "" {
-		undo = func(ctx context.Context) error {
-			return w.client.Patch(ctx, o.DeepCopy(), client.RawPatch(mergePatch, []byte(w.what.UndoPatch)), w.manager()...)
-		}
+	if before := o.DeepCopy(); w.what.Lasts {
+		undo = func(ctx context.Context) error { return w.takeBack(ctx, before) }
 	}
 	return undo, w.client.Patch(ctx, o, client.RawPatch(w.what.PatchType(), []byte(w.what.Patch)), w.manager()...)
 }

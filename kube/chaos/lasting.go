@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 
 	networkingv1 "k8s.io/api/networking/v1"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -95,4 +97,42 @@ func isolate(ctx context.Context, w work, o *unstructured.Unstructured) (undoing
 
 func (w work) isolation(ctx context.Context, o *unstructured.Unstructured, label string) error {
 	return w.client.Patch(ctx, o.DeepCopy(), client.RawPatch(mergePatch, []byte(`{"metadata":{"labels":{"`+Isolated+`":`+label+`}}}`)), w.manager()...)
+}
+
+// takeBack gives every field that the patch set its former value, if nothing else has set
+// it since.
+func (w work) takeBack(ctx context.Context, before *unstructured.Unstructured) error {
+	var patched map[string]any
+	if err := json.Unmarshal([]byte(w.what.Patch), &patched); err != nil {
+		return fmt.Errorf("only a merge patch can be taken back: %w", err)
+	}
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		now := &unstructured.Unstructured{}
+		now.SetGroupVersionKind(before.GroupVersionKind())
+		if err := w.client.Get(ctx, client.ObjectKeyFromObject(before), now); err != nil {
+			return err
+		}
+		back, err := json.Marshal(inverse(patched, before.Object, now.Object))
+		if err != nil {
+			return err
+		}
+		return w.client.Patch(ctx, now, client.RawPatch(mergePatch, back), w.manager()...)
+	})
+}
+
+// inverse is the merge patch that brings back what was before, where the patch holds now.
+func inverse(patch, before, now map[string]any) map[string]any {
+	back := map[string]any{}
+	for field, value := range patch {
+		inner, deeper := value.(map[string]any)
+		switch {
+		case deeper:
+			was, _ := before[field].(map[string]any)
+			is, _ := now[field].(map[string]any)
+			back[field] = inverse(inner, was, is)
+		case reflect.DeepEqual(value, now[field]):
+			back[field] = before[field] // nil removes what was not there
+		}
+	}
+	return back
 }

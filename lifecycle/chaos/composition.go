@@ -15,7 +15,8 @@ type Move struct {
 	// Target says which object, counted in the order of their names; it is taken modulo
 	// their number.
 	Target int
-	// Pause is the time until the next move.
+	// Pause is the time until the next move; after the last move, until the adversary stops
+	// and undoes what lasts.
 	Pause time.Duration
 }
 
@@ -75,14 +76,20 @@ func parseMove(word string) (m Move, err error) {
 // notice and to act.
 var pauses = []time.Duration{0, 200 * time.Millisecond, time.Second, 3 * time.Second, 6 * time.Second}
 
+// holds are for how long something lasts: shorter and longer than Kubernetes needs to
+// notice that a node is lost.
+var holds = []time.Duration{2 * time.Second, 10 * time.Second, 30 * time.Second}
+
 // Compose chooses length moves from the catalogue.
 func Compose(from Catalogue, length int, chance *rand.Rand) Composition {
-	c := make(Composition, length)
+	c, lasts := make(Composition, length), false
 	for i := range c {
-		c[i] = Move{Name: from[chance.IntN(len(from))].Name, Target: chance.IntN(3)}
-		if i < length-1 {
-			c[i].Pause = pauses[chance.IntN(len(pauses))]
-		}
+		m := from[chance.IntN(len(from))]
+		c[i] = Move{Name: m.Name, Target: chance.IntN(3), Pause: pauses[chance.IntN(len(pauses))]}
+		lasts = lasts || m.Lasts
+	}
+	if c[length-1].Pause = 0; lasts {
+		c[length-1].Pause = holds[chance.IntN(len(holds))]
 	}
 	return c
 }
@@ -105,7 +112,7 @@ func Shrink(c Composition, fails func(Composition) bool) Composition {
 
 func without(c Composition, i int) Composition {
 	shorter := append(append(Composition{}, c[:i]...), c[i+1:]...)
-	shorter[len(shorter)-1].Pause = 0
+	shorter[len(shorter)-1].Pause = c[len(c)-1].Pause
 	return shorter
 }
 

@@ -48,8 +48,9 @@ type Edit struct {
 	Name string
 	// Patch is a JSON merge patch or a JSON patch.
 	Patch string
-	// Undo is the patch that takes the edit back where only the user can; empty otherwise.
-	Undo string
+	// Undone says that the edit works only when the user takes it back, and so lasts until
+	// then.
+	Undone bool
 	// Sentence continues "The user ", and has %s for the object.
 	Sentence string
 	// Unsafe takes the edit out of the safe subset of a configuration.
@@ -114,7 +115,7 @@ func metadata(o Object) Catalogue {
 
 func edited(o Object, e Edit) Manipulation {
 	m := on(o, VerbPatch, e.Name, "The user "+strings.ReplaceAll(e.Sentence, "%s", one(o))+".")
-	m.Patch, m.UndoPatch, m.Lasts = e.Patch, e.Undo, e.Undo != ""
+	m.Patch, m.Lasts = e.Patch, e.Undone
 	m.Safe = e.Safe || o.Configuration && !e.Unsafe
 	return m
 }

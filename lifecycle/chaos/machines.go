@@ -21,7 +21,7 @@ const (
 	MachineAway    = "Away"    // the API server ends, and starts when it is undone
 	MachineKill    = "Kill"    // the operator's processes are killed
 	MachineNone    = "None"    // the operator is scaled to zero, and back when it is undone
-	MachineTwo     = "Two"     // two operators act at once, both believe to be the leader
+	MachineTwo     = "Two"     // the leader stands still until another leads, and goes on
 	MachineRestart = "Restart" // the operator's Deployment is restarted
 )
 
@@ -61,7 +61,7 @@ func Machines() Catalogue {
 		machine(APIServer, ActorMachine, MachineAway, "The API server is away."),
 		machine(Operator, ActorMachine, MachineKill, "The operator is killed."),
 		machine(Operator, ActorAdministrator, MachineNone, "The administrator scales the operator to zero."),
-		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: their Lease is taken away again and again."),
+		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: the leader stands still until the Lease is another's, and goes on."),
 		machine(Operator, ActorAdministrator, MachineRestart, "The administrator restarts the operator."),
 	}
 	for i := range all {

@@ -83,8 +83,6 @@ type Manipulation struct {
 	Detail string
 	// Patch is the patch of VerbPatch and VerbPatchStatus: see [Manipulation.PatchType].
 	Patch string
-	// UndoPatch takes Patch back where only the user can; empty otherwise.
-	UndoPatch string
 	// All says that every object of the kind that belongs to the instance is touched,
 	// and not only one.
 	All bool

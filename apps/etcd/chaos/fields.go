@@ -15,25 +15,25 @@ var cluster = chaos.Object{
 		spec("size-0", `{"size":0}`, "scales %s to zero, which is refused"),
 		spec("size-10", `{"size":10}`, "scales %s to ten, which is refused"),
 		spec("version-next", `{"version":"3.7"}`, "upgrades %s"),
-		spec("version-back", `{"version":"3.5"}`, "takes %s back a minor release, which is refused"),
+		undone("version-back", `{"version":"3.5"}`, "takes %s back a minor release, which is impossible"),
 		spec("version-odd", `{"version":"latest"}`, "gives %s a version that is none"),
 		spec("annotations", `{"pod":{"annotations":{"chaos.governor.dev/at":"1"}}}`, "adds an annotation to the pods of %s"),
 		spec("labels", `{"pod":{"labels":{"chaos.governor.dev/at":"1","etcd.database.coreos.com/member":"etcd-0"}}}`, "adds labels to the pods of %s, one of them the operator's"),
 		spec("grace-1", `{"pod":{"terminationGracePeriodSeconds":1}}`, "gives the pods of %s a second to end"),
 		spec("env", `{"pod":{"env":[{"name":"ETCD_HEARTBEAT_INTERVAL","value":"150"}]}}`, "sets the environment of %s"),
 		spec("args", `{"pod":{"args":["--election-timeout=1500"]}}`, "sets a flag of %s"),
-		undone("args-wrong", `{"pod":{"args":["--no-such-flag=1"]}}`, `{"pod":{"args":null}}`, "gives %s a flag that etcd does not know"),
-		undone("resources-huge", `{"pod":{"resources":{"requests":{"cpu":"500"}}}}`, `{"pod":{"resources":null}}`, "asks for more than a node has for the pods of %s"),
-		undone("node-selector", `{"pod":{"nodeSelector":{"chaos.governor.dev/none":"true"}}}`, `{"pod":{"nodeSelector":null}}`, "binds the pods of %s to a node that does not exist"),
-		undone("image", `{"repository":"chaos.governor.dev/none"}`, `{"repository":null}`, "takes the images of %s from a registry that does not exist"),
-		undone("paused", `{"paused":true}`, `{"paused":false}`, "pauses %s"),
+		undone("args-wrong", `{"pod":{"args":["--no-such-flag=1"]}}`, "gives %s a flag that etcd does not know"),
+		undone("resources-huge", `{"pod":{"resources":{"requests":{"cpu":"500"}}}}`, "asks for more than a node has for the pods of %s"),
+		undone("node-selector", `{"pod":{"nodeSelector":{"chaos.governor.dev/none":"true"}}}`, "binds the pods of %s to a node that does not exist"),
+		undone("image", `{"repository":"chaos.governor.dev/none"}`, "takes the images of %s from a registry that does not exist"),
+		undone("paused", `{"paused":true}`, "pauses %s"),
 		spec("storage-grow", `{"storage":{"size":"2Gi"}}`, "grows the volumes of %s"),
 		spec("storage-shrink", `{"storage":{"size":"64Mi"}}`, "shrinks the volumes of %s, which is refused"),
 		spec("storage-memory", `{"storage":{"medium":"Memory"}}`, "moves %s into memory, which is refused"),
 		spec("retention-delete", `{"storage":{"retention":"Delete"}}`, "gives the volumes of %s to the garbage collector"),
 		spec("retention-retain", `{"storage":{"retention":"Retain"}}`, "retains the volumes of %s"),
 		spec("tls-other", `{"tls":{"mode":"Secrets","secrets":{"peer":"none"}}}`, "changes the TLS mode of %s, which is refused"),
-		spec("quota-least", `{"options":{"quota":"16Mi"}}`, "gives %s the smallest quota"),
+		undone("quota-least", `{"options":{"quota":"16Mi"}}`, "gives %s the smallest quota"),
 		spec("quota-most", `{"options":{"quota":"8Gi"}}`, "gives %s the largest quota"),
 		spec("snapshots-1", `{"options":{"snapshotCount":1}}`, "makes %s write a snapshot after every entry"),
 		spec("compaction", `{"options":{"compactionMode":"Revision","compactionRetention":"10"}}`, "makes %s compact all but ten revisions"),
@@ -54,7 +54,7 @@ var legacy = chaos.Object{
 		spec("version-next", `{"version":"3.7.3"}`, "upgrades %s, in v1beta2"),
 		spec("annotations", `{"pod":{"annotations":{"chaos.governor.dev/at":"2"}}}`, "adds an annotation to the pods of %s, in v1beta2"),
 		spec("tls", `{"TLS":{"static":{"member":{"peerSecret":"none"}}}}`, "adds Secrets to %s in v1beta2, which is refused"),
-		undone("paused", `{"paused":true}`, `{"paused":false}`, "pauses %s, in v1beta2"),
+		undone("paused", `{"paused":true}`, "pauses %s, in v1beta2"),
 	},
 }
 
@@ -63,8 +63,8 @@ func spec(name, patch, sentence string) chaos.Edit {
 }
 
 // undone is an edit that works only when the user takes it back.
-func undone(name, patch, undo, sentence string) chaos.Edit {
+func undone(name, patch, sentence string) chaos.Edit {
 	e := spec(name, patch, sentence)
-	e.Undo = `{"spec":` + undo + `}`
+	e.Undone = true
 	return e
 }

@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/test/witness"
+)
+
+// answerWithin is how long a member has for an answer.
+const answerWithin = 2 * time.Second
+
+// clients are the settings of a TLS client that knows the newest certificate that ever
+// was there. It does not look at the certificates of members: who they are is judged by
+// the data that they have.
+func (s *subject) clients() *tls.Config {
+	if !s.layout.tls {
+		return nil
+	}
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, InsecureSkipVerify: true,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return s.certificate() },
+	}
+}
+
+func (s *subject) certificate() (*tls.Certificate, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
+	defer cancel()
+	now := &corev1.Secret{}
+	err := s.api.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: instanceName + "-client-tls"}, now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil {
+		if _, err = witness.Keys(now, ""); err == nil {
+			s.keys = now
+		}
+	}
+	if s.keys == nil {
+		return nil, fmt.Errorf("no client certificate was ever seen: %w", err)
+	}
+	pair, err := tls.X509KeyPair(s.keys.Data[corev1.TLSCertKey], s.keys.Data[corev1.TLSPrivateKeyKey])
+	return &pair, err
+}
+
+// addresses are those of the pods that could answer.
+func (s *subject) addresses(ctx context.Context) ([]string, error) {
+	var all []string
+	for _, p := range s.members(ctx) {
+		if p.Status.PodIP != "" {
+			all = append(all, address(p))
+		}
+	}
+	return all, nil
+}
+
+func address(p corev1.Pod) string { return net.JoinHostPort(p.Status.PodIP, "2379") }
+
+func (s *subject) dial(address string) (*grpc.ClientConn, error) {
+	secure := insecure.NewCredentials()
+	if config := s.clients(); config != nil {
+		secure = credentials.NewTLS(config)
+	}
+	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
+}
+
+// answer is what the etcd in a pod says about itself.
+type answer struct {
+	pod    corev1.Pod
+	status *pb.StatusResponse
+	err    error
+}
+
+// ask asks every pod at once.
+func (s *subject) ask(ctx context.Context) []answer {
+	pods := s.members(ctx)
+	all := make([]answer, len(pods))
+	done := make(chan int)
+	for i, p := range pods {
+		go func() {
+			all[i] = answer{pod: p}
+			all[i].status, all[i].err = s.statusOf(ctx, p)
+			done <- i
+		}()
+	}
+	for range pods {
+		<-done
+	}
+	return all
+}
+
+func (s *subject) statusOf(ctx context.Context, p corev1.Pod) (*pb.StatusResponse, error) {
+	if p.Status.PodIP == "" {
+		return nil, fmt.Errorf("%s has no address", p.Name)
+	}
+	var answer *pb.StatusResponse
+	err := s.with(ctx, address(p), func(ctx context.Context, line *grpc.ClientConn) (err error) {
+		answer, err = pb.NewMaintenanceClient(line).Status(ctx, &pb.StatusRequest{})
+		return err
+	})
+	return answer, err
+}
+
+// with dials, does it, and hangs up.
+func (s *subject) with(ctx context.Context, address string, do func(context.Context, *grpc.ClientConn) error) error {
+	line, err := s.dial(address)
+	if err != nil {
+		return err
+	}
+	defer line.Close()
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	return do(ctx, line)
+}
+
+// list is the member list, linearizable, from the first member that has it.
+func (s *subject) list(ctx context.Context) ([]*pb.Member, error) {
+	addresses, _ := s.addresses(ctx)
+	err := fmt.Errorf("no pod has an address")
+	for _, a := range addresses {
+		var answer *pb.MemberListResponse
+		err = s.with(ctx, a, func(ctx context.Context, line *grpc.ClientConn) (err error) {
+			answer, err = pb.NewClusterClient(line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+			return err
+		})
+		if err == nil {
+			return answer.Members, nil
+		}
+	}
+	return nil, err
+}

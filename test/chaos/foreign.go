@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	does "github.com/governor-dev/governor/kube/chaos"
+	"github.com/governor-dev/governor/lifecycle/chaos"
+)
+
+// foreignKinds are the kinds of which an object of somebody else stands beside the
+// instance, with the labels of one of its own and a similar name.
+var foreignKinds = []chaos.Object{
+	chaos.PersistentVolumeClaim, chaos.StatefulSet, chaos.Service, chaos.Secret, chaos.ConfigMap, chaos.PodDisruptionBudget,
+}
+
+// bystander is an object of somebody else as it was made.
+type bystander struct {
+	kind    schema.GroupVersionKind
+	key     client.ObjectKey
+	uid     types.UID
+	content string
+}
+
+// placeForeign copies one object of each kind with all its labels, but without an owner.
+func (s *subject) placeForeign(ctx context.Context) ([]bystander, error) {
+	var all []bystander
+	for _, kind := range foreignKinds {
+		found, err := s.Find(ctx, s.api, kind)
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			continue // such as Secrets without TLS
+		}
+		o := foreignLike(found[0])
+		if err := s.api.Create(ctx, o); err != nil {
+			return nil, fmt.Errorf("cannot create a foreign %s: %w", kind.Kind, err)
+		}
+		all = append(all, bystander{o.GroupVersionKind(), client.ObjectKeyFromObject(o), o.GetUID(), content(o)})
+	}
+	return all, nil
+}
+
+func foreignLike(one unstructured.Unstructured) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(one.GroupVersionKind())
+	o.SetNamespace(one.GetNamespace())
+	o.SetName(one.GetName() + "-copy")
+	labels := maps.Clone(one.GetLabels())
+	labels[does.Bystander] = "true"
+	o.SetLabels(labels)
+	for _, field := range []string{"spec", "data", "type"} {
+		if value, ok := one.DeepCopy().Object[field]; ok {
+			o.Object[field] = value
+		}
+	}
+	for _, path := range []string{"spec.volumeName", "spec.clusterIP", "spec.clusterIPs"} {
+		unstructured.RemoveNestedField(o.Object, strings.Split(path, ".")...)
+	}
+	if one.GetKind() == chaos.StatefulSet.Kind {
+		_ = unstructured.SetNestedField(o.Object, int64(0), "spec", "replicas")
+		_ = unstructured.SetNestedField(o.Object, "true", "spec", "template", "metadata", "labels", does.Bystander) // for its ControllerRevision
+	}
+	return o
+}
+
+// content is what only a writer of the object changes. What Kubernetes' own controllers
+// write, status and finalizers of protection, is left out.
+func content(o *unstructured.Unstructured) string {
+	return fmt.Sprint(o.GetLabels(), o.GetOwnerReferences(), o.Object["spec"], o.Object["data"], o.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
+}
+
+// foreignTouched names every foreign object that is gone or changed.
+func (s *subject) foreignTouched(ctx context.Context, all []bystander) error {
+	var touched error
+	for _, b := range all {
+		o := &unstructured.Unstructured{}
+		o.SetGroupVersionKind(b.kind)
+		err := s.api.Get(ctx, b.key, o)
+		switch {
+		case err != nil:
+			touched = errors.Join(touched, fmt.Errorf("the foreign %s %s: %w", b.kind.Kind, b.key.Name, err))
+		case o.GetUID() != b.uid || o.GetDeletionTimestamp() != nil:
+			touched = errors.Join(touched, fmt.Errorf("the foreign %s %s was deleted", b.kind.Kind, b.key.Name))
+		case content(o) != b.content:
+			touched = errors.Join(touched, fmt.Errorf("the foreign %s %s was changed from %s to %s", b.kind.Kind, b.key.Name, b.content, content(o)))
+		}
+	}
+	return touched
+}

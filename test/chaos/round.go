@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle/chaos"
+	"github.com/governor-dev/governor/test/witness"
+)
+
+// plan is one round: an instance, and what is done to it.
+type plan struct {
+	seed   uint64
+	layout layout
+	moves  chaos.Composition
+}
+
+func (p plan) String() string { return fmt.Sprintf("%s %s", p.layout, p.moves) }
+
+// planned follows from its seed alone. Every composition has one move of the catalogue
+// must, and up to two of all.
+func planned(seed uint64, must, all chaos.Catalogue) plan {
+	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
+	p := plan{seed: seed, layout: chosenLayout(chance)}
+	fits := func(m chaos.Manipulation) bool { return p.layout.tls || m.Object.Kind != chaos.Secret.Kind }
+	p.moves = chaos.Compose(all.Where(fits), 1+chance.IntN(3), chance)
+	needed := chaos.Compose(must.Where(fits), 1, chance)[0]
+	first := chance.IntN(len(p.moves))
+	needed.Pause = max(needed.Pause, p.moves[first].Pause)
+	p.moves[first] = needed
+	return p
+}
+
+// round is a plan that was carried out.
+type round struct {
+	plan
+	made []made
+	verdict
+	err error // it could not be carried out
+}
+
+func (r round) failed() bool { return len(r.violations) > 0 }
+
+// observers see what the adversary does to the instance.
+type observers struct {
+	witness   *witness.Witness
+	historian *historian
+	copies    *copies
+	foreign   []bystander
+}
+
+// carryOut makes an instance, lets the adversary play, and judges.
+func (a *arena) carryOut(ctx context.Context, p plan) round {
+	r := round{plan: p}
+	s, err := a.create(ctx, p.layout)
+	if s != nil {
+		defer s.remove(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		r.err = fmt.Errorf("no instance to begin with: %w", err)
+		return r
+	}
+	v := newAdversary(s)
+	o, err := v.observe(ctx)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	undone := v.play(ctx, p.moves)
+	r.made = v.moves
+	for _, m := range v.moves {
+		a.say("%-11d %-7s %-40s %-8s %.160s", p.seed, p.layout, chaos.Composition{m.move}, m.outcome, m.detail)
+	}
+	r.verdict = v.judge(ctx, o, undone)
+	a.say("%s", r.line())
+	return r
+}
+
+// observe begins to write, read and watch, and waits until writes are acknowledged.
+func (v *adversary) observe(ctx context.Context) (*observers, error) {
+	foreign, err := v.placeForeign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o := &observers{
+		witness: witness.Start(ctx, witness.Options{Find: v.addresses, TLS: v.clients(), Connections: 2, Pace: 40 * time.Millisecond}),
+		foreign: foreign, historian: v.record(ctx), copies: v.watchCopies(ctx),
+	}
+	return o, await(ctx, 30*time.Second, 100*time.Millisecond, func(context.Context) error {
+		if n := o.witness.Tally().Acknowledged; n < 20 {
+			return fmt.Errorf("%d writes are acknowledged", n)
+		}
+		return nil
+	})
+}
+
+func inNamespace(s *subject, name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: s.Key.Namespace, Name: name}
+}
+
+func (r round) line() string {
+	if r.failed() {
+		return fmt.Sprintf("%-11d %-7s VIOLATED %s\n            %s", r.seed, r.layout, r.moves, joined(r.violations))
+	}
+	if r.healed == 0 {
+		return fmt.Sprintf("%-11d %-7s the adversary destroyed the quorum's data; the instance says so", r.seed, r.layout)
+	}
+	return fmt.Sprintf("%-11d %-7s healed in %.1fs, %d writes, longest gap %.1fs", r.seed, r.layout, r.healed.Seconds(), r.writes, r.gap.Seconds())
+}
+
+func joined(lines []string) string {
+	all := ""
+	for i, l := range slices.Clone(lines) {
+		if i > 0 {
+			all += "\n            "
+		}
+		all += l
+	}
+	return all
+}
