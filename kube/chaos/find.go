@@ -29,6 +29,8 @@ type Instance struct {
 	OperatorNamespace string
 	// Manager is the field manager of all writes; empty leaves it to the API server.
 	Manager string
+	// Spare reports whether an object of the instance is not to be touched; nil spares none.
+	Spare func(*unstructured.Unstructured) bool
 }
 
 // Find returns the objects of the kind that belong to the instance, in the order of their
@@ -49,7 +51,9 @@ func (i Instance) Find(ctx context.Context, c client.Reader, kind chaos.Object) 
 	if err != nil {
 		return nil, err
 	}
-	mine := slices.DeleteFunc(all, func(o unstructured.Unstructured) bool { return !i.owns(kind, &o, uid) })
+	mine := slices.DeleteFunc(all, func(o unstructured.Unstructured) bool {
+		return !i.owns(kind, &o, uid) || i.Spare != nil && i.Spare(&o)
+	})
 	slices.SortFunc(mine, func(a, b unstructured.Unstructured) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return mine, nil
 }

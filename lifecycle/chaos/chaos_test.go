@@ -44,7 +44,7 @@ func TestSafeSubsetDestroysNoVolumeAndStaysInTheAPI(t *testing.T) {
 		t.Errorf("the safe subset has only %d manipulations", len(safe))
 	}
 	for _, m := range safe {
-		if m.DestroysCopy(false) || m.Object.Scope != chaos.ScopeInstance || m.Verb == chaos.VerbKill || m.All {
+		if m.DestroysCopy(false) || m.Object.Scope != chaos.ScopeInstance || m.Verb == chaos.VerbKill || m.Verb == chaos.VerbForceDelete || m.All {
 			t.Errorf("%s is not safe", m.Name)
 		}
 	}

@@ -39,7 +39,9 @@ func Pods() Catalogue {
 	freeze := pod(VerbFreeze, ActorMachine, "The process of a Pod stands still.")
 	force.Takes, evict.Takes = PartPod, PartPod
 	isolate.Lasts, freeze.Lasts = true, true
-	force.Safe, evict.Safe, isolate.Safe = true, true, true
+	// A forced deletion is not safe: on a node that does not answer, the old pod may go on
+	// writing to the volume that the new one has.
+	evict.Safe, isolate.Safe = true, true
 	every := force
 	every.Name, every.All, every.Safe = force.Name+"-all", true, false
 	every.Sentence = "The user deletes every Pod of the instance without a grace period."

@@ -36,7 +36,8 @@ var (
 	}}
 	ConfigMap = Object{Kind: "ConfigMap", APIVersion: "v1", Scope: ScopeInstance, Configuration: true, Edits: []Edit{
 		{Name: "empty", Patch: `{"data":null}`, Sentence: "removes all data from %s"},
-		{Name: "foreign-key", Patch: `{"data":{"chaos":"true"}}`, Sentence: "adds a key to %s"},
+		// An operator does not remove what others add, so nothing would put this back.
+		{Name: "foreign-key", Patch: `{"data":{"chaos":"true"}}`, Sentence: "adds a key to %s", Unsafe: true},
 		{Name: "immutable", Patch: `{"immutable":true}`, Sentence: "makes %s immutable", Unsafe: true},
 	}}
 	Secret = Object{Kind: "Secret", APIVersion: "v1", Scope: ScopeInstance, Edits: []Edit{
