@@ -71,5 +71,6 @@ func root(s *session) *cobra.Command {
 	cmd.AddCommand(statusCommand(s), membersCommand(s), eventsCommand(s))
 	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s))
 	cmd.AddCommand(approveCommand(s), revokeCommand(s), bypassCommand(s), pauseCommand(s), resumeCommand(s), rollbackCommand(s))
+	cmd.AddCommand(chaosCommand(s))
 	return cmd
 }

@@ -1,0 +1,162 @@
+package envtest_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/chaos/experiment"
+)
+
+// optIn lets experiments be done in the namespace.
+func optIn(t *testing.T, namespace string) {
+	t.Helper()
+	ns, err := get(t, &corev1.Namespace{}, "", namespace)
+	must(t, err)
+	ns.Labels[experiment.OptInLabel] = experiment.OptInValue
+	must(t, api.Update(t.Context(), ns))
+}
+
+// What an experiment must not do is refused, with the flag or the field, and what is allowed.
+func TestChaosRefusals(t *testing.T) {
+	namespace, _ := settledRing(t, 1)
+	limits := []string{"--budget", "1", "--for", "1m"}
+	cases := map[string][]string{
+		"--budget is not set: an experiment needs --budget": {"ring/r"},
+		"--for is not set":                                            {"ring/r", "--budget", "1"},
+		"--budget is 0: it must be from 1 to 1000":                    {"ring/r", "--budget", "0", "--for", "1m"},
+		"--budget is -1: it must be from 1":                           {"ring/r", "--budget", "-1", "--for", "1m"},
+		"--for is -1m0s: it must be from 1s":                          {"ring/r", "--budget", "1", "--for", "-1m"},
+		"--at-once is 0: it must be from 1 to 10":                     append([]string{"ring/r", "--at-once", "0"}, limits...),
+		"--heal-within is 0s":                                         append([]string{"ring/r", "--heal-within", "0s"}, limits...),
+		"--only pod-kill is not known, or not safe: use pod-delete":   append([]string{"ring/r", "--only", "pod-kill"}, limits...),
+		"no instance is named":                                        limits,
+		"no name was specified":                                       append([]string{"ring"}, limits...),
+		"-l a=b selects no object of ring":                            append([]string{"ring", "-l", "a=b"}, limits...),
+		`"x" not found`:                                               append([]string{"ring/x"}, limits...),
+		"configmap/r is not run by Governor; kinds that are: ":        append([]string{"configmap/r"}, limits...),
+		"its label governor.dev/chaos must be allowed: kubectl label": append([]string{"ring/r"}, limits...),
+	}
+	for want, args := range cases {
+		expect(t, namespace, 1, []string{want}, append([]string{"chaos"}, args...)...)
+	}
+	// Also a dry run needs the permission, and the label's value counts.
+	expect(t, namespace, 1, []string{"does not permit experiments"}, append([]string{"chaos", "ring/r", "--dry-run"}, limits...)...)
+	if events := chaosEvents(t, namespace); len(events) > 0 {
+		t.Errorf("something was done: %v", events)
+	}
+}
+
+func chaosEvents(t *testing.T, namespace string) (said []string) {
+	t.Helper()
+	list := &eventsv1.EventList{}
+	must(t, api.List(t.Context(), list, client.InNamespace(namespace)))
+	for _, e := range list.Items {
+		if e.ReportingController == "kubectl-governor" {
+			said = append(said, e.Reason+" "+e.Note)
+		}
+	}
+	return said
+}
+
+// An experiment edits what the operator restores; the operator restores it, and the report
+// and the events say so. The history is never touched.
+func TestChaosRunsAgainstARing(t *testing.T) {
+	namespace, _ := settledRing(t, 1)
+	optIn(t, namespace)
+	limits := []string{"--budget", "3", "--for", "2m", "--pause", "0s", "--seed", "7"}
+	run := append([]string{"chaos", "ring/r"}, limits...)
+	plan := expect(t, namespace, 0, []string{"Nothing was done.", "Seed 7."}, append(run, "--dry-run")...)
+	before, err := get(t, &corev1.ConfigMap{}, namespace, "r.ring-history")
+	must(t, err)
+	said := expect(t, namespace, 0, nil, append(run, "--reason", "a game day", "-o", "json")...)
+	var r experiment.Report
+	must(t, json.Unmarshal([]byte(said), &r))
+	if len(r.Acts) != 3 || r.Outcome != experiment.Completed || r.Seed != 7 || len(r.NotMeasured) == 0 || len(r.LeftOut) == 0 {
+		t.Errorf("the report is %s", said)
+	}
+	for _, a := range r.Acts {
+		if a.Outcome != experiment.Healed || strings.Contains(fmt.Sprint(a.Objects), "history") || !strings.Contains(plan, a.Manipulation) {
+			t.Errorf("act %+v; it was planned as\n%s", a, plan)
+		}
+	}
+	after, err := get(t, &corev1.ConfigMap{}, namespace, "r.ring-history")
+	must(t, err)
+	if after.UID != before.UID {
+		t.Error("the history was deleted")
+	}
+	if events := strings.Join(chaosEvents(t, namespace), "\n"); strings.Count(events, "ChaosBegins") != 3 || strings.Count(events, "ChaosEnds Healed") != 3 ||
+		!strings.Contains(events, "Reason: a game day") || !strings.Contains(events, "act 3 of 3 of the chaos experiment with seed 7") {
+		t.Errorf("the events are\n%s", events)
+	}
+}
+
+// A freeze holds an experiment, as it holds changes.
+func TestChaosWaitsForPolicies(t *testing.T) {
+	namespace, _ := settledRing(t, 1)
+	optIn(t, namespace)
+	run := []string{"chaos", "ring/r", "--budget", "1", "--for", "2s"}
+	p := newPolicy(t, namespace, "audit", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "audit"} })
+	expect(t, namespace, 0, []string{"TimeUp: 0 of 1 manipulations", "the policy \"" + p.Name + "\" holds it: frozen (audit)"}, run...)
+	changePolicy(t, p, func(s *v1alpha1.OperationPolicySpec) { s.Freeze, s.Paused = nil, true })
+	expect(t, namespace, 0, []string{"ring/r was waited for: it is paused"}, run...)
+	if events := chaosEvents(t, namespace); len(events) > 0 {
+		t.Errorf("something was done: %v", events)
+	}
+}
+
+// Without an operator nothing heals: the experiment ends, and says what is missing. It
+// needs no right but the user's, and does not act where it cannot leave an event.
+func TestChaosEndsWhenNothingHeals(t *testing.T) {
+	namespace, op := settledRing(t, 1)
+	optIn(t, namespace)
+	op.stop()
+	run := []string{"chaos", "ring/r", "--for", "1m", "--heal-within", "2s", "--only", "configmap-delete-background"}
+	said := expect(t, namespace, 1, []string{
+		"Violated", "it has not healed within 2s: r", " is not as before", "error: violated: ring/r after configmap-delete-background of r",
+	}, append(run, "--budget", "5")...)
+	if n := strings.Count(said, "ChaosBegins"); n > 1 {
+		t.Errorf("it went on after the violation:\n%s", said)
+	}
+	expect(t, namespace, 1, []string{"forbidden"}, append(run, "--budget", "1", "--as", "nobody")...)
+}
+
+// Ctrl-C ends an experiment with a report.
+func TestChaosIsInterrupted(t *testing.T) {
+	namespace, _ := settledRing(t, 1)
+	optIn(t, namespace)
+	dir, err := built()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), dir+"/kubectl-governor", "-n", namespace, "--kubeconfig", dir+"/kubeconfig",
+		"chaos", "ring/r", "--budget", "9", "--for", "1h", "--pause", "1h")
+	var said strings.Builder
+	cmd.Stdout = &said
+	must(t, cmd.Start())
+	eventually(t, "the first act has ended", func() error {
+		if !strings.Contains(strings.Join(chaosEvents(t, namespace), "\n"), "ChaosEnds") {
+			return errNotYet
+		}
+		return nil
+	})
+	began := time.Now()
+	must(t, cmd.Process.Signal(os.Interrupt))
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || time.Since(began) > 10*time.Second {
+		t.Errorf("it ended with %v after %s", err, time.Since(began))
+	}
+	if !strings.Contains(said.String(), "Interrupted: 1 of 9 manipulations") {
+		t.Errorf("it says\n%s", said.String())
+	}
+	ringReaches(t, namespace, "r", lifecycle.Ready, "True", "AsDeclared")
+}
