@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,11 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/governor-dev/governor/kube/metricsauth"
 	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
@@ -31,6 +34,7 @@ type flags struct {
 	leaderElect  bool
 	leaderSpace  string
 	metricsAddr  string
+	secure       bool // metrics are encrypted, and for those who may read them
 	healthAddr   string
 	budget       int
 	leaseSeconds int
@@ -88,7 +92,8 @@ func (o *flags) define(cmd *cobra.Command) {
 	f.BoolVar(&o.leaderElect, "leader-elect", true, "let one of several replicas act; the others keep their caches warm")
 	f.StringVar(&o.leaderSpace, "leader-elect-namespace", "", "namespace of the lease; the pod's own if empty")
 	f.IntVar(&o.leaseSeconds, "leader-elect-lease-seconds", 15, "how long a silent leader keeps the lease (at least 3)")
-	f.StringVar(&o.metricsAddr, "metrics-address", ":8080", "where to serve metrics; 0 for nowhere")
+	f.StringVar(&o.metricsAddr, "metrics-address", ":8443", "where to serve metrics; 0 for nowhere")
+	f.BoolVar(&o.secure, "metrics-secure", true, "serve metrics by HTTPS, to bearer tokens of users who may get the path /metrics; false serves them by HTTP to everybody")
 	f.StringVar(&o.healthAddr, "health-address", ":8081", "where to serve /healthz and /readyz; 0 for nowhere")
 	f.IntVar(&o.budget, "disruption-budget", engine.DefaultBudget, "objects of the whole fleet that may be under a disruptive step at once")
 	f.BoolVar(&o.debug, "debug", false, "log more")
@@ -195,10 +200,24 @@ func (o *flags) managerOptions(cfg *rest.Config, scheme *runtime.Scheme) manager
 		LeaseDuration:                 &lease,
 		RenewDeadline:                 &renew,
 		RetryPeriod:                   &retry,
-		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddr},
+		Metrics:                       o.metrics(),
 		HealthProbeBindAddress:        o.healthAddr,
 		WebhookServer:                 o.webhooks.server(),
 	}
+}
+
+// metrics are served with the webhooks' certificate. An operator without webhooks makes
+// one that nobody knows, for the sake of encryption.
+func (o *flags) metrics() metricsserver.Options {
+	m := metricsserver.Options{BindAddress: o.metricsAddr}
+	if !o.secure {
+		return m
+	}
+	m.SecureServing, m.FilterProvider = true, metricsauth.Provider(clock.RealClock{})
+	if o.webhooks.on {
+		m.TLSOpts = []func(*tls.Config){o.webhooks.configure}
+	}
+	return m
 }
 
 func probes(mgr manager.Manager) error {

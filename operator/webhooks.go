@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,6 +55,9 @@ func (w *webhooks) locate() error {
 	return nil
 }
 
+// configure makes a TLS server show the certificate that the keeper loads.
+func (w *webhooks) configure(c *tls.Config) { w.serving.Configure(c) }
+
 // server serves the certificate that the keeper loads.
 func (w *webhooks) server() webhook.Server {
 	w.serving = certs.NewServing()
@@ -67,7 +71,7 @@ func (w *webhooks) keep(mgr manager.Manager, o Options) error {
 	}
 	keeper, err := certs.New(mgr, w.serving, certs.Options{
 		Program: o.Name, Namespace: w.namespace, Secret: w.secret, Configuration: o.WebhookConfiguration,
-		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc"},
+		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc", o.Name + "-metrics." + w.namespace + ".svc"},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)

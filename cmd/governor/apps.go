@@ -45,6 +45,10 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=governor-webhook-certificate,verbs=get;list;watch;create;patch,namespace=governor-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=governor-system
 //
+// To ask who reads its metrics:
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+//
 // What people own:
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies;approvals,verbs=get;list;watch
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies,verbs=bypass

@@ -96,12 +96,14 @@ var named = map[string][]string{
 // A person must agree to what is added here: these are all kinds that the operator
 // may change without a name. Secrets are among them, for certificates are minted
 // where the clusters are: docs/adr/0008-secrets-everywhere.md. Pods are among them, for
-// pod sets are made of nothing else: docs/adr/0014-pods-by-number.md.
+// pod sets are made of nothing else: docs/adr/0014-pods-by-number.md. Reviews are questions
+// to the API server, about who reads metrics; they are created and change nothing.
 var changed = map[string][]string{
 	"ClusterRole": {
 		"approvals/status", "configmaps", "controllerrevisions", "deployments", "etcdclusters", "etcdclusters/finalizers", "etcdclusters/status", "events",
 		"memcacheds", "memcacheds/finalizers", "memcacheds/status", "networkpolicies", "operationpolicies/status", "persistentvolumeclaims", "poddisruptionbudgets",
 		"pods", "pods/eviction", "podsets", "podsets/finalizers", "podsets/status", "secrets", "services", "statefulsets",
+		"subjectaccessreviews", "tokenreviews",
 	},
 	"Role": {"events", "leases"},
 }

@@ -43,7 +43,8 @@ type Options struct {
 	// later; one that calls by none of the Names is left alone.
 	Definitions []string
 
-	// Names are the names by which API servers call.
+	// Names are the names by which API servers call, and those of other servers that show
+	// the certificate.
 	Names []string
 
 	// Clock is the clock; nil means the real one.

@@ -34,7 +34,7 @@ func startOperator(ctx context.Context, api *api, o options) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, o.operator, "run", "--leader-elect=false", "--health-address=0", "--metrics-address="+address)
+	cmd := exec.CommandContext(ctx, o.operator, "run", "--leader-elect=false", "--health-address=0", "--metrics-secure=false", "--metrics-address="+address)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+api.kubeconfig)
 	cmd.Stdout, cmd.Stderr = log, log
 	p := &process{cmd: cmd, metrics: "http://" + address + "/metrics", log: log, ended: make(chan struct{})}

@@ -39,8 +39,9 @@ func startOutsider(t *testing.T, version string) *outsider {
 	if said, err := command(binary, "version"); err != nil || said != version {
 		t.Fatalf("the other version says that it is %q, %v", said, err)
 	}
-	o := &outsider{metrics: freeAddress(t)}
-	cmd := exec.Command(binary, "run", "--leader-elect-namespace=governor-system", "--metrics-address="+o.metrics, "--health-address=0")
+	address := freeAddress(t)
+	o := &outsider{metrics: "http://" + address}
+	cmd := exec.Command(binary, "run", "--leader-elect-namespace=governor-system", "--metrics-secure=false", "--metrics-address="+address, "--health-address=0")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {
@@ -70,11 +71,18 @@ func freeAddress(t *testing.T) string {
 
 // metric adds up the lines of an operator's metrics that begin so, and counts them.
 func metric(address, begins string) (sum float64, lines int, err error) {
-	answer, err := http.Get("http://" + address + "/metrics")
+	token, err := readsMetrics()
+	if err != nil {
+		return 0, 0, err
+	}
+	answer, err := scrape(address, token)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return 0, 0, fmt.Errorf("%s answers %s", address, answer.Status)
+	}
 	scanner := bufio.NewScanner(answer.Body)
 	for scanner.Scan() {
 		if fields := strings.Fields(scanner.Text()); strings.HasPrefix(scanner.Text(), begins) {
@@ -121,7 +129,7 @@ func insiders(t *testing.T) []string {
 	var all []string
 	for _, p := range pods.Items {
 		if p.DeletionTimestamp == nil {
-			all = append(all, net.JoinHostPort(p.Status.PodIP, "8080"))
+			all = append(all, "https://"+net.JoinHostPort(p.Status.PodIP, "8443"))
 		}
 	}
 	return all

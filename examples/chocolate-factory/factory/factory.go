@@ -28,6 +28,10 @@ import (
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,namespace=chocolate-system
 // +kubebuilder:rbac:groups="",resources=events,verbs=create;patch,namespace=chocolate-system
 //
+// To ask who reads its metrics:
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+//
 // For previews and advice:
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=validatingwebhookconfigurations;mutatingwebhookconfigurations,resourceNames=chocolate,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=secrets,resourceNames=chocolate-webhook-certificate,verbs=get;list;watch;create;patch,namespace=chocolate-system

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,8 +13,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -69,7 +73,7 @@ func (s *stage) read(ctx context.Context) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	metrics, err := scrape(ctx, net.JoinHostPort(pod.Status.PodIP, "8080"))
+	metrics, err := s.scrape(ctx, net.JoinHostPort(pod.Status.PodIP, "8443"))
 	if err != nil {
 		return reading{}, fmt.Errorf("cannot read the metrics of %s: %w", pod.Name, err)
 	}
@@ -96,16 +100,50 @@ func (s *stage) leader(ctx context.Context) (*corev1.Pod, error) {
 	return pod, err
 }
 
-func scrape(ctx context.Context, address string) (map[string]*dto.MetricFamily, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/metrics", nil)
+// scraper trusts the certificate of whoever is there: it is this machine.
+var scraper = http.Client{Transport: &http.Transport{
+	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+}}
+
+// reader is a ServiceAccount that may read the operator's metrics.
+const reader = "bench-metrics-reader"
+
+// token is one of the reader.
+func (s *stage) token(ctx context.Context) (string, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: reader}}
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: reader},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "governor-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: home, Name: reader}},
+	}
+	for _, obj := range []client.Object{account, binding} {
+		if err := client.IgnoreAlreadyExists(s.Create(ctx, obj)); err != nil {
+			return "", err
+		}
+	}
+	request := &authenticationv1.TokenRequest{}
+	err := s.SubResource("token").Create(ctx, account, request)
+	return request.Status.Token, err
+}
+
+func (s *stage) scrape(ctx context.Context, address string) (map[string]*dto.MetricFamily, error) {
+	token, err := s.token(ctx)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := http.DefaultClient.Do(req)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+address+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	resp, err := scraper.Do(req)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s answers %s", address, resp.Status)
+	}
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	return parser.TextToMetricFamilies(resp.Body)
 }

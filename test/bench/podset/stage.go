@@ -103,7 +103,7 @@ func (s *stage) controllers(ctx context.Context, assets string, o options) error
 			filepath.Join(filepath.Dir(programs), "kube-controller-manager"), "--controllers=replicaset-controller",
 			"--leader-elect=false", "--kube-api-qps=10000", "--kube-api-burst=10000", "--secure-port=0", "--kubeconfig=",
 		},
-		"governor": {o.operator, "run", "--leader-elect=false", "--health-address=0", "--metrics-address=" + address},
+		"governor": {o.operator, "run", "--leader-elect=false", "--health-address=0", "--metrics-secure=false", "--metrics-address=" + address},
 	} {
 		path, err := s.admit(user)
 		if err != nil {

@@ -1,0 +1,92 @@
+package metricsauth
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// apiServer knows the token "good" of a user that may, and "weak" of one that may not.
+func apiServer(asked *int, down *bool) *fake.Clientset {
+	c := fake.NewClientset()
+	c.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if *asked++; *down {
+			return true, nil, errors.New("away")
+		}
+		review := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
+		review.Status.Authenticated = review.Spec.Token == "good" || review.Spec.Token == "weak"
+		review.Status.User = authenticationv1.UserInfo{Username: review.Spec.Token, Groups: []string{"g"}, UID: "u",
+			Extra: map[string]authenticationv1.ExtraValue{"k": {"v"}}}
+		return true, review, nil
+	})
+	c.PrependReactor("create", "subjectaccessreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		review := a.(clienttesting.CreateAction).GetObject().(*authorizationv1.SubjectAccessReview)
+		s := review.Spec
+		review.Status.Allowed = s.User == "good" && len(s.Groups) == 1 && s.UID == "u" && s.Extra["k"][0] == "v" &&
+			*s.NonResourceAttributes == authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}
+		return true, review, nil
+	})
+	return c
+}
+
+func TestGuard(t *testing.T) {
+	asked, down := 0, false
+	c, now := apiServer(&asked, &down), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	g := &guard{tokens: c.AuthenticationV1().TokenReviews(), access: c.AuthorizationV1().SubjectAccessReviews(), now: now, known: map[question]answer{}}
+	handler, err := g.filter(logr.Discard(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(method, path, token string) int {
+		r, w := httptest.NewRequestWithContext(t.Context(), method, path, nil), httptest.NewRecorder()
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	steps := []struct {
+		reason              string
+		later               time.Duration
+		down                bool
+		method, path, token string
+		status, asks        int
+	}{
+		{"who may gets in", 0, false, http.MethodGet, "/metrics", "good", 200, 1},
+		{"and is remembered", 59 * time.Second, true, http.MethodGet, "/metrics", "good", 200, 0},
+		{"for that only", 0, false, http.MethodGet, "/debug", "good", 403, 1},
+		{"and that verb", 0, false, http.MethodPost, "/metrics", "good", 403, 1},
+		{"and for a minute", time.Second, false, http.MethodGet, "/metrics", "good", 200, 1},
+		{"a user without the right is refused", 0, false, http.MethodGet, "/metrics", "weak", 403, 1},
+		{"an unknown token is refused", 0, false, http.MethodGet, "/metrics", "made up", 401, 1},
+		{"for five seconds it is not asked again", 4 * time.Second, true, http.MethodGet, "/metrics", "made up", 401, 0},
+		{"then it is", time.Second, false, http.MethodGet, "/metrics", "made up", 401, 1},
+		{"no token asks nobody", 0, false, http.MethodGet, "/metrics", "", 401, 0},
+		{"an outage lets nobody in", time.Hour, true, http.MethodGet, "/metrics", "good", 500, 1},
+		{"and is not remembered", 0, false, http.MethodGet, "/metrics", "good", 200, 1},
+	}
+	for _, s := range steps {
+		now.SetTime(now.Now().Add(s.later))
+		asked, down = 0, s.down
+		if status := get(s.method, s.path, s.token); status != s.status || asked != s.asks {
+			t.Errorf("%s: status %d after %d questions, want %d after %d", s.reason, status, asked, s.status, s.asks)
+		}
+	}
+	for i := range 2 * mostAnswers {
+		get(http.MethodGet, "/metrics", fmt.Sprintf("guess %d", i))
+	}
+	if len(g.known) > mostAnswers {
+		t.Errorf("%d answers are kept", len(g.known))
+	}
+}
