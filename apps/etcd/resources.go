@@ -209,7 +209,7 @@ func goesNext(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 func doorMap(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.ConfigMap {
 	d := door(want, seen, m)
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: doorName(m.Name), Labels: memberLabels(want, m.Name)},
+		ObjectMeta: metav1.ObjectMeta{Name: DoorName(m.Name), Labels: memberLabels(want, m.Name)},
 		Data: map[string]string{
 			doorKey: cmp.Or(string(d), shut), "token": token(want), "state": state(d), "cluster": cluster(want, seen, m, d),
 		},
@@ -231,7 +231,8 @@ func DoorOf(c *corev1.ConfigMap) Door {
 	return Shut
 }
 
-func doorName(member string) string { return member + "-door" }
+// DoorName is the name of the ConfigMap that is the door of the member.
+func DoorName(member string) string { return member + "-door" }
 
 func state(d Door) string {
 	if d == Bootstrap {

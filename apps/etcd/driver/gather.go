@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -40,11 +41,11 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		}
 	}
 	p := parts{
-		sets:   byMember(sets.Items, func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
-		claims: byMember(claims.Items, func(c *corev1.PersistentVolumeClaim) bool { return incarnate(c, want) }),
-		doors:  byMember(doors.Items, func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
+		sets:   byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
+		claims: byMember(claims.Items, etcd.ClaimName(want, ""), func(c *corev1.PersistentVolumeClaim) bool { return incarnate(c, want) }),
+		doors:  byMember(doors.Items, etcd.DoorName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
 	}
-	p.pods = byMember(pods.Items, owned(want, sets.Items))
+	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items))
 	return p, d.findStripped(ctx, want, p)
 }
 
@@ -119,14 +120,16 @@ func incarnate(claim *corev1.PersistentVolumeClaim, want *etcdv1.EtcdCluster) bo
 	return claim.Labels[etcd.LabelCluster] == string(want.UID)
 }
 
+// byMember finds the objects of members by their names, which are the member's and the
+// suffix. Labels do not tell: they can be copied to other objects, and edited.
 func byMember[T any, P interface {
 	*T
 	metav1.Object
-}](items []T, is func(P) bool) map[string]P {
+}](items []T, suffix string, is func(P) bool) map[string]P {
 	all := map[string]P{}
 	for i := range items {
 		p := P(&items[i])
-		if name := p.GetLabels()[etcd.LabelMember]; name != "" && is(p) {
+		if name, ok := strings.CutSuffix(p.GetName(), suffix); ok && name != "" && is(p) {
 			all[name] = p
 		}
 	}

@@ -1,14 +1,19 @@
 package driver
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // A pod of an earlier cluster of the same name is never taken for a member of this one.
@@ -46,5 +51,45 @@ func TestOwned(t *testing.T) {
 				t.Errorf("%s: got %v", c.reason, got)
 			}
 		})
+	}
+}
+
+// An object is a member's by its name and its owner. Labels can be copied and edited: a
+// volume that was copied with all its labels is never taken for the member's own.
+func TestMembersAreKnownByNames(t *testing.T) {
+	want := plain("")
+	meta := func(name, label string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: name, Namespace: "ns", Labels: map[string]string{
+			lifecycle.LabelApp: etcd.Name, lifecycle.LabelInstance: want.Name, etcd.LabelMember: label, etcd.LabelCluster: string(want.UID),
+		}}
+	}
+	controlled := func(m metav1.ObjectMeta) metav1.ObjectMeta {
+		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}
+		return m
+	}
+	own, copied, relabelled := etcd.ClaimName(want, "my-etcd-0"), etcd.ClaimName(want, "my-etcd-0")+"-copy", etcd.ClaimName(want, "my-etcd-1")
+	set := &appsv1.StatefulSet{ObjectMeta: controlled(meta("my-etcd-1", "my-etcd-0"))}
+	set.UID = "set"
+	pod := &corev1.Pod{ObjectMeta: meta("my-etcd-1-0", "my-etcd-0")}
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	api := fake.NewClientBuilder().WithObjects(
+		&corev1.PersistentVolumeClaim{ObjectMeta: meta(own, "my-etcd-0")}, &corev1.PersistentVolumeClaim{ObjectMeta: meta(copied, "my-etcd-0")},
+		&corev1.PersistentVolumeClaim{ObjectMeta: meta(relabelled, "my-etcd-0")},
+		&corev1.ConfigMap{ObjectMeta: controlled(meta("my-etcd-1-door", "my-etcd-0"))}, set, pod,
+	).Build()
+	p, err := New(api, api).(*Driver).gather(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][]string{
+		"claims": slices.Sorted(maps.Keys(p.claims)), "sets": slices.Sorted(maps.Keys(p.sets)),
+		"pods": slices.Sorted(maps.Keys(p.pods)), "doors": slices.Sorted(maps.Keys(p.doors)),
+	}
+	only := []string{"my-etcd-1"}
+	if diff := cmp.Diff(map[string][]string{"claims": {"my-etcd-0", "my-etcd-1"}, "sets": only, "pods": only, "doors": only}, got); diff != "" {
+		t.Error(diff)
+	}
+	if name := p.claims["my-etcd-0"].Name; name != own {
+		t.Errorf("the volume of my-etcd-0 is %s", name)
 	}
 }
