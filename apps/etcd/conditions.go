@@ -161,18 +161,27 @@ func versions(want *etcdv1.EtcdCluster, seen World) etcdv1.VersionStatus {
 func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
 	m := memory(want)
 	if want.Status.Memory == nil {
-		m = etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0}
-		if to, err := target(want); err == nil && !m.Formed {
-			m.FirstVersion = to.String()
-		}
-		for n := range int64(want.Spec.Size) {
-			m.InitialMembers = append(m.InitialMembers, memberName(want, n))
-		}
-		m.NextMember = int64(want.Spec.Size)
+		m = begin(want, seen)
 	}
 	m.Formed = m.Formed || seen.Listed
 	m.NextMember = max(m.NextMember, nextNumber(want, seen))
 	return &m
+}
+
+// begin is what is remembered first. Where members exist already it was removed from the
+// status, and the cluster began with members that are not known any more.
+func begin(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
+	m := etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0, InitialMembers: []string{}, NextMember: int64(want.Spec.Size)}
+	if m.Formed {
+		return m
+	}
+	if to, err := target(want); err == nil {
+		m.FirstVersion = to.String()
+	}
+	for n := range int64(want.Spec.Size) {
+		m.InitialMembers = append(m.InitialMembers, memberName(want, n))
+	}
+	return m
 }
 
 // members keeps the last known role and version of who does not answer: rules rely

@@ -105,6 +105,11 @@ func survivors(want *etcdv1.EtcdCluster, seen World) (voters, kept []string) {
 	if len(voters) == 0 {
 		voters = memory(want).InitialMembers
 	}
+	if len(voters) == 0 { // what was remembered was removed from the status
+		for _, m := range residents(want, seen) {
+			voters = append(voters, m.Name)
+		}
+	}
 	for _, name := range voters {
 		if m, ok := seen.named(name); ok && !bereft(m) && !m.Volume.Spoiled && (m.Stranger || m.Volume.Exists) {
 			kept = append(kept, name)

@@ -169,3 +169,24 @@ func TestIncarnationsShareNothing(t *testing.T) {
 		t.Error("members of the two would talk to each other")
 	}
 }
+
+// When what is remembered was removed from the status, no member may begin a cluster: the
+// first one exists, and a member that joins it would begin a second one.
+func TestForgottenMembersBeginNoCluster(t *testing.T) {
+	want := wanted(3)
+	want.Status.Memory, want.Status.Members = nil, nil
+	seen := serving(3).with("e-2", func(m *etcd.Member) { *m = etcd.Member{Name: "e-2", ID: m.ID, Role: etcd.Learner, PeerURL: m.PeerURL} })
+	etcd.Planner{}.Status(want, seen.World)
+	resources, err := etcd.Planner{}.Resources(want, seen.World)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, obj := range resources {
+		if c, ok := obj.(*corev1.ConfigMap); ok && c.Name == etcd.DoorName("e-2") && etcd.DoorOf(c) != etcd.Join {
+			t.Errorf("the door of e-2 is %v", c.Data)
+		}
+	}
+	if m := want.Status.Memory; m.InitialMembers == nil || len(m.InitialMembers) > 0 || !m.Formed || m.NextMember != 3 {
+		t.Errorf("remembered is %+v", m)
+	}
+}
