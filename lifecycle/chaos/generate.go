@@ -3,6 +3,7 @@ package chaos
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // ForeignFinalizer is the finalizer that VerbAddFinalizer adds. No controller serves it.
@@ -145,10 +146,10 @@ func one(o Object) string {
 func Dashed(camel string) string {
 	var b strings.Builder
 	for i, r := range camel {
-		if i > 0 && r >= 'A' && r <= 'Z' {
+		if i > 0 && unicode.IsUpper(r) && unicode.IsLower(rune(camel[i-1])) {
 			b.WriteByte('-')
 		}
-		b.WriteRune(r)
+		b.WriteRune(unicode.ToLower(r))
 	}
-	return strings.ToLower(b.String())
+	return b.String()
 }

@@ -17,14 +17,7 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 		return ""
 	}
 	name := names[chance.IntN(len(names))]
-	breaks := []func(string, *rand.Rand) string{
-		m.losePod, m.losePod, m.loseAllPods, m.loseDisk, m.wipeDisk, m.endPod, m.loseNode, m.loseSet,
-		m.ill("is cut off", func(p *pod) { p.cut = true }), m.ill("is not seen by the operator", func(p *pod) { p.unseen = true }),
-		m.ill("is slow", func(p *pod) { p.slow = true }), m.ill("lies", func(p *pod) { p.lies = true }),
-		m.byHandRemoved, m.byHandAdded, m.silence, m.stripLabel,
-		m.doomVolume, m.doomAllVolumes, m.scaleSet, m.editSet, m.orphanSet, m.respell, m.stripPod,
-	}
-	return breaks[chance.IntN(len(breaks))](name, chance)
+	return faults[chance.IntN(len(faults))].strike(m, name, chance)
 }
 
 // spare says that the voters keep a majority with data when this one loses its own.
@@ -121,8 +114,8 @@ func (m *Model) loseSet(name string, _ *rand.Rand) string {
 	return "somebody deletes the StatefulSet " + name
 }
 
-func (m *Model) ill(what string, with func(*pod)) func(string, *rand.Rand) string {
-	return func(name string, chance *rand.Rand) string {
+func ill(what string, with func(*pod)) func(*Model, string, *rand.Rand) string {
+	return func(m *Model, name string, chance *rand.Rand) string {
 		p := m.pods[name]
 		with(p)
 		p.ill = 1 + chance.IntN(40)

@@ -37,6 +37,9 @@ type pod struct {
 	awaited bool
 
 	snapshots etcd.Snapshots
+
+	// held is for how many ticks a finalizer keeps the pod that is being deleted.
+	held int
 }
 
 func (p *pod) observed(ready bool) etcd.Pod {
@@ -99,7 +102,9 @@ func (m *Model) live(name string, p *pod, chance *rand.Rand) {
 	}
 	switch {
 	case !owned && !p.orphaned || p.leaving:
-		if p.leaving = true; chance.IntN(2) == 0 {
+		if p.leaving = true; p.held > 0 {
+			p.held--
+		} else if chance.IntN(2) == 0 {
 			m.bury(name)
 		}
 	case p.nodeless > 0:

@@ -1,0 +1,97 @@
+package model
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// fault is one thing that the model lets go wrong, with the manipulations of the
+// adversary's catalogue that it stands for.
+type fault struct {
+	// names are those in the catalogue. A fault without a name is something that no
+	// manipulation does, such as a member that reports the opposite of its health.
+	names  []string
+	strike func(m *Model, member string, chance *rand.Rand) string
+}
+
+// faults are chosen from with equal odds.
+var faults = []fault{
+	{deletedPod, (*Model).losePod}, {deletedPod, (*Model).losePod},
+	{[]string{"pod-delete-background-all", "pod-force-delete-all"}, (*Model).loseAllPods},
+	{[]string{"node-off", "node-drain"}, (*Model).loseNode},
+	{nil, (*Model).loseDisk}, {nil, (*Model).wipeDisk},
+	{[]string{"pod-edit-deadline"}, (*Model).endPod},
+	{[]string{"statefulset-delete-background", "statefulset-delete-foreground", "statefulset-delete-background-all"}, (*Model).loseSet},
+	{[]string{"node-cut", "node-freeze", "pod-freeze"}, ill("is cut off", func(p *pod) { p.cut = true })},
+	{[]string{"pod-isolate", "networkpolicy-edit-refuse"}, ill("is not seen by the operator", func(p *pod) { p.unseen = true })},
+	{nil, ill("is slow", func(p *pod) { p.slow = true })}, {nil, ill("lies", func(p *pod) { p.lies = true })},
+	{[]string{"etcd-remove-member"}, (*Model).byHandRemoved},
+	{[]string{"etcd-add-learner", "etcd-add-voter"}, (*Model).byHandAdded},
+	{nil, (*Model).silence},
+	{[]string{"pod-edit-hidden"}, (*Model).stripLabel},
+	{deletedClaim, (*Model).doomVolume},
+	{[]string{"persistentvolumeclaim-delete-background-all"}, (*Model).doomAllVolumes},
+	{[]string{"statefulset-edit-replicas-zero"}, (*Model).scaleSet},
+	{[]string{"statefulset-edit-image", "statefulset-edit-node-selector", "statefulset-edit-template-labels"}, (*Model).editSet},
+	{[]string{"statefulset-delete-orphan"}, (*Model).orphanSet},
+	{[]string{"etcd-respell-url", "etcd-misdirect-url"}, (*Model).respell},
+	{[]string{"pod-strip-labels", "pod-edit-renamed"}, (*Model).stripPod},
+	{[]string{"pod-kill"}, (*Model).killPod},
+	{[]string{"pod-kill-all"}, (*Model).killAllPods},
+	{[]string{"pod-add-finalizer"}, (*Model).holdPod},
+	{[]string{"etcd-move-leader"}, (*Model).moveLeader},
+}
+
+var (
+	deletedPod   = []string{"pod-delete-background", "pod-delete-foreground", "pod-delete-orphan", "pod-force-delete", "pod-evict"}
+	deletedClaim = []string{
+		"persistentvolumeclaim-delete-background", "persistentvolumeclaim-delete-foreground", "persistentvolumeclaim-delete-orphan",
+	}
+)
+
+// FaultNames are the names of all manipulations that a fault of the model stands for.
+func FaultNames() []string {
+	var all []string
+	for _, f := range faults {
+		all = append(all, f.names...)
+	}
+	return all
+}
+
+// Modelled reports whether a fault of the model stands for the manipulation of that name.
+func Modelled(name string) bool { return slices.Contains(FaultNames(), name) }
+
+func (m *Model) killPod(name string, _ *rand.Rand) string {
+	m.pods[name].up = false
+	return "the process of " + name + " is killed"
+}
+
+func (m *Model) killAllPods(string, *rand.Rand) string {
+	for _, name := range keys(m.pods) {
+		m.pods[name].up = false
+	}
+	return "all processes are killed"
+}
+
+// holdPod deletes the pod while a finalizer of another controller holds it. Its process
+// ends, and no other pod of its name can be made.
+func (m *Model) holdPod(name string, chance *rand.Rand) string {
+	if m.needsPod(name) && !m.spare(name) {
+		return ""
+	}
+	p := m.pods[name]
+	p.leaving, p.up, p.held = true, false, 1+chance.IntN(40)
+	return "the pod of " + name + " is deleted, and held by a finalizer"
+}
+
+func (m *Model) moveLeader(name string, _ *rand.Rand) string {
+	e, ok := m.entry(name)
+	l := m.disks[m.leader]
+	if !ok || e.role != etcd.Voter || !m.hasQuorum() || l == nil || m.disks[name] == nil || m.disks[name].index < l.index || !m.talks(*e) || m.disks[name].identity != e.id {
+		return ""
+	}
+	m.leader = name
+	return "the leadership is moved to " + name
+}
