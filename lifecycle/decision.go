@@ -40,6 +40,12 @@ type Decision struct {
 	// Failed says of Blocked that what the user declared last does not work: where a
 	// declared policy says so, the last spec that worked is put back.
 	Failed bool
+
+	// Suspect says of Blocked and Waiting that what the user declared last may be why it does
+	// not work, which the world alone does not show. The engine knows the past: it takes the
+	// change as failed if nothing was ever as the present spec declares.
+	Suspect bool
+
 	// Step is what to do (Proceeding) or what is awaited (Waiting).
 	Step Step
 

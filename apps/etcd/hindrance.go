@@ -22,7 +22,9 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 		if changeFailed(want, seen, m, now) {
 			return lifecycle.Fail(reason, said)
 		}
-		return lifecycle.Block(reason, said)
+		d := lifecycle.Block(reason, said)
+		d.Suspect = onlyWitness(want, seen, m) && (m.Pod.Trouble != lifecycle.Unschedulable || !now.Before(m.Pod.Since.Add(want.replaceAfter())))
+		return d
 	}
 	switch m.Pod.Trouble {
 	case lifecycle.ImageUnpullable:
@@ -67,6 +69,21 @@ func changeFailed(want goal, seen World, m Member, now time.Time) bool {
 		return seen.servingVoter(o) && ours(o) && o.Pod.Revision == m.Pod.Revision && o.Pod.Version == m.Pod.Version
 	})
 	return !works
+}
+
+// onlyWitness says that the member has the present spec, and that no other member can show
+// whether the spec is why it does not run: in a cluster of one or two, the first member that
+// is changed takes the quorum with it.
+func onlyWitness(want goal, seen World, m Member) bool {
+	voters, _ := survivors(want.EtcdCluster, seen)
+	if seen.Listed || len(voters) > 2 || !ours(m) || want.mismatches(m) {
+		return false
+	}
+	_, another := seen.find(func(o Member) bool {
+		same := o.Pod.Revision == m.Pod.Revision && o.Pod.Version == m.Pod.Version
+		return o.Name != m.Name && ours(o) && (same || o.Pod.Trouble != lifecycle.NoTrouble)
+	})
+	return !another
 }
 
 func hinderedAny(want goal, seen World, now time.Time) lifecycle.Decision {

@@ -120,8 +120,24 @@ func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 			return d
 		}
 	}
+	if d := neededForQuorum(want, seen); d.Speaks() {
+		return d
+	}
 	return await(QuorumBack, Member{Name: want.Name}, lastChange(seen), "QuorumAway",
 		"%d of %d voters have their data, and %d must come back to agree.", len(kept), len(voters), len(voters)/2+1)
+}
+
+// neededForQuorum waits for a member that ends again and again, and without which a cluster
+// of one or two has no quorum.
+func neededForQuorum(want goal, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return m.Pod.Trouble == lifecycle.CrashLooping && onlyWitness(want, seen, m) })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	d := await(QuorumBack, Member{Name: want.Name}, lastChange(seen), string(lifecycle.CrashLooping),
+		"%s: %s. There is no quorum without it. See its log with: kubectl logs --previous.", m.Name, m.Pod.Detail)
+	d.Suspect = true
+	return d
 }
 
 // lastChange is when the health of a member or its pod last became another.

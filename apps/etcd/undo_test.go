@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,55 @@ func TestAChangeThatFailed(t *testing.T) {
 				t.Errorf("%s: failed = %t: %s", c.reason, d.Failed, d)
 			}
 		})
+	}
+}
+
+// In a cluster of one or two the first member that is changed takes the quorum, and nobody
+// is left to show that the change is to blame. The planner only suspects it.
+func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
+	ill := func(n int, what lifecycle.Trouble, ago time.Duration) scene {
+		return serving(n).silent().with("e-0", func(m *etcd.Member) {
+			m.Set.Revision, m.Pod.Revision = etcd.Revision(wanted(1)), etcd.Revision(wanted(1))
+		}).
+			with("e-0", trouble(what, ago))
+	}
+	old := func(m *etcd.Member) { m.Set.Revision, m.Pod.Revision = "old", "old" }
+	cases := map[string]struct {
+		reason  string
+		size    int32
+		seen    scene
+		suspect bool
+		says    string
+	}{
+		"Image":     {"the only member does not get its image", 1, ill(1, lifecycle.ImageUnpullable, time.Minute), true, "Blocked ImagePullBackOff"},
+		"Crash":     {"or ends again and again", 1, ill(1, lifecycle.CrashLooping, time.Minute), true, "Wait QuorumBack e (CrashLoopBackOff)"},
+		"NoNode":    {"an autoscaler gets its time", 1, ill(1, lifecycle.Unschedulable, time.Minute), false, "Blocked Unschedulable"},
+		"NoNode2":   {"and that is not for ever", 1, ill(1, lifecycle.Unschedulable, time.Hour), true, "Blocked Unschedulable"},
+		"FirstOf2":  {"the other has the old spec", 2, ill(2, lifecycle.CrashLooping, time.Minute).with("e-1", old), true, "Wait QuorumBack e (CrashLoopBackOff)"},
+		"SecondOf2": {"the other ran with the same", 2, ill(2, lifecycle.CrashLooping, time.Minute), false, "Wait QuorumBack e (QuorumAway)"},
+		"Of3":       {"two others could show it", 3, ill(3, lifecycle.ImageUnpullable, time.Minute).with("e-1", old).with("e-2", old), false, "Blocked ImagePullBackOff"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := told(wanted(c.size), serving(int(c.size)))
+			d := etcd.Planner{}.Next(want, c.seen.World, noon)
+			if d.Suspect != c.suspect || d.Failed || !strings.HasPrefix(d.String(), c.says) {
+				t.Errorf("%s: suspect = %t: %s", c.reason, d.Suspect, d)
+			}
+		})
+	}
+}
+
+// The way back of the only member is one restart, too.
+func TestTheWayBackOfTheOnlyMember(t *testing.T) {
+	for _, what := range []lifecycle.Trouble{lifecycle.ImageUnpullable, lifecycle.CrashLooping} {
+		back := told(wanted(1), serving(1))
+		seen := serving(1).silent().with("e-0", func(m *etcd.Member) { m.Set.Revision, m.Pod.Revision = "failed", "failed" }).
+			with("e-0", trouble(what, time.Hour))
+		p := plan(back, seen.World)
+		if got := p.Actions(); len(got) != 1 || got[0].String() != "Restart e-0" || got[0].Class == lifecycle.Irreversible || !p.Settles() {
+			t.Errorf("%s: it takes %v, and ends with %s %s", what, got, p.Outcome, p.Message)
+		}
 	}
 }
 

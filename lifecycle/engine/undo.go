@@ -82,14 +82,21 @@ func (e *engine[T, W]) remember(ctx context.Context, r *report[T, W]) error {
 // undo puts the last spec that worked back where a policy says so of one that failed. It
 // does so once, and never of a spec that was put back itself: what then fails halts.
 func (e *engine[T, W]) undo(ctx context.Context, r *report[T, W]) {
-	if !r.decision.Failed || leaving(r.obj) {
+	if !r.decision.Failed && !r.decision.Suspect || leaving(r.obj) {
 		return
 	}
 	by := e.rollsBack(r.obj)
 	if len(by) == 0 {
 		return
 	}
-	w, err := e.wayBack(ctx, r)
+	failed, err := e.changeFailed(ctx, r)
+	if err == nil && !failed {
+		return
+	}
+	var w way[T]
+	if err == nil {
+		w, err = e.wayBack(ctx, r)
+	}
 	if err == nil && w.objection == "" {
 		err = e.goBack(ctx, r, w, strings.Join(by, ", "))
 	}
@@ -104,6 +111,16 @@ func (e *engine[T, W]) undo(ctx context.Context, r *report[T, W]) {
 	case w.objection != "":
 		r.decision.Message += fmt.Sprintf(" It halts, although the policy %s wants the last spec that worked: %s", strings.Join(by, ", "), w.objection)
 	}
+}
+
+// changeFailed reports whether the present spec does not work. One that once worked is not to
+// blame for what the planner only suspects.
+func (e *engine[T, W]) changeFailed(ctx context.Context, r *report[T, W]) (bool, error) {
+	if r.decision.Failed {
+		return true, nil
+	}
+	worked, err := e.revisions.Settled(ctx, r.obj)
+	return !worked, err
 }
 
 // way is how to return to a revision, or why not.

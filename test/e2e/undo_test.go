@@ -73,3 +73,27 @@ func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
 	}
 	kept(t, w)
 }
+
+// TestEtcdOfOneReturnsFromAChangeThatFails: no other member shows that the change is to blame,
+// but the cluster never ran with it.
+func TestEtcdOfOneReturnsFromAChangeThatFails(t *testing.T) {
+	for name, fail := range map[string]func(*etcdv1.EtcdClusterSpec){
+		"Image": version("3.6.99"),
+		"Args":  func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--no-such-flag=1"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := formed(t, 1, version("3.6.16"))
+			before, w := c.get(t), c.write(t)
+			eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+			c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
+			c.Apply(t, fail)
+			reason := map[string]lifecycle.Trouble{"Image": lifecycle.ImageUnpullable, "Args": lifecycle.CrashLooping}[name]
+			after := c.rolledBack(t, string(reason))
+			same(t, before, after)
+			if after.Spec.Version != "3.6.16" || len(after.Spec.Pod.Args) > 0 {
+				t.Errorf("the spec is %+v", after.Spec)
+			}
+			kept(t, w)
+		})
+	}
+}

@@ -174,6 +174,26 @@ func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
+// A planner that only suspects the change is right if the spec never worked, and wrong of a
+// spec that did.
+func TestASuspectChangeIsRolledBackUnlessItOnceWorked(t *testing.T) {
+	namespace, op := settledRing(t, 1)
+	newPolicy(t, namespace, "undo", rollsBack)
+	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Mood = "mad" })
+	ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "Mad")
+	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	quiet(t, namespace, op)
+	setHealth(t, namespace, "r-"+r.Status.Members[0], ring.Mad)
+	r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "Mad")
+	if said := messageOf(r.Status.Conditions, lifecycle.Ready); strings.Contains(said, "halts") {
+		t.Errorf("of a spec that worked it says %s", said)
+	}
+	quiet(t, namespace, op)
+	if last, _ := bookOf(t, namespace, "r").Last(); last.Step.Name != "Rollback" || last.Step.Args["from"] != "2" {
+		t.Errorf("the last entry is %+v", last)
+	}
+}
+
 // What the API server does not take back halts, with the failure and the refusal in its message.
 func TestARollbackThatTheAPIServerRefusesHalts(t *testing.T) {
 	namespace, op := settledRing(t, 1)

@@ -41,7 +41,7 @@ type Spec struct {
 	// Once cannot be changed when it is set, which the planner does not know.
 	Once string `json:"once,omitempty"`
 	// Mood makes the planner misbehave: "panic" panics, "fail" cannot render, "broken" is a
-	// change that fails.
+	// change that fails, "mad" one that may have failed.
 	Mood string `json:"mood,omitempty"`
 }
 

@@ -65,6 +65,7 @@ func (Planner) Next(want *Ring, seen World, _ time.Time) lifecycle.Decision {
 	}
 	return lifecycle.First(
 		brokenChange(want),
+		suspectChange(want, seen),
 		podOfNobody(seen),
 		memberWithoutPod(seen),
 		lostMember(seen),
@@ -91,6 +92,16 @@ func brokenChange(want *Ring) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Fail("ChangeFailed", "No member can live in this mood. Correct spec.mood.")
+}
+
+// suspectChange cannot tell a member that the spec has made mad from one that is ill.
+func suspectChange(want *Ring, seen World) lifecycle.Decision {
+	if _, mad := seen.find(func(m Member) bool { return m.Pod == Mad }); !mad && want.Spec.Mood != "mad" {
+		return lifecycle.Decision{}
+	}
+	d := lifecycle.Block("Mad", "No member makes sense. Correct spec.mood if it is the reason.")
+	d.Suspect = true
+	return d
 }
 
 func podOfNobody(seen World) lifecycle.Decision {
@@ -200,7 +211,7 @@ func (Planner) Retain(now, earlier *Ring) []string {
 // Doubts implements lifecycle.Doubter: a pod may be in no known state.
 func (Planner) Doubts(seen World) (all []string) {
 	for _, m := range seen.Members {
-		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost {
+		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost && m.Pod != Mad {
 			all = append(all, "How "+m.Name+" is.")
 		}
 	}

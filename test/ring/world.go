@@ -11,6 +11,7 @@ const (
 	Starting Health = "Starting"
 	Healthy  Health = "Healthy"
 	Lost     Health = "Lost"
+	Mad      Health = "Mad"
 )
 
 // Member is a member in either system, or in both.
