@@ -36,6 +36,9 @@ func (s *subject) converged(ctx context.Context) error {
 	if err := s.podsHeld(ctx, obj, members); err != nil {
 		return err
 	}
+	if err := s.kept(ctx, obj); err != nil {
+		return err
+	}
 	led, err := witness.Service(s.api, inNamespace(s, obj.Status.ServiceName))(ctx)
 	if err != nil || len(led) != int(obj.Spec.Size) {
 		return fmt.Errorf("clients are led to %d of %d members: %w", len(led), obj.Spec.Size, errors.Join(err, errNotYet))

@@ -74,7 +74,7 @@ func (a *arena) create(ctx context.Context, l layout) (*subject, error) {
 	obj := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: instanceName}}
 	obj.Spec = etcdv1.EtcdClusterSpec{Size: l.size, Version: "3.6", Storage: etcdv1.StorageSpec{Size: &size}, TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled}}
 	if l.tls {
-		obj.Spec.TLS.Mode = etcdv1.Managed
+		obj.Spec.TLS.Mode, obj.Spec.NetworkPolicy.Enabled = etcdv1.Managed, true
 	}
 	if err := a.api.Create(ctx, obj); err != nil {
 		return s, err
