@@ -108,8 +108,13 @@ func metadata(o Object) Catalogue {
 	foreign := on(o, VerbAddFinalizer, "", "Another controller adds its finalizer to "+one(o)+".")
 	foreign.Actor, foreign.Lasts = ActorController, true
 	labels.Safe, owners.Safe = o.Configuration, o.Configuration
-	if o.Custom {
+	switch {
+	case o.Custom:
 		return Catalogue{labels, foreign}
+	case o.Kind == EndpointSlice.Kind:
+		// Kubernetes' own controller waits for ever for a slice that has lost its labels
+		// (endpointslice tracker), and makes no other: no operator can heal that.
+		return Catalogue{owners, foreign}
 	}
 	return Catalogue{labels, owners, foreign}
 }

@@ -159,9 +159,7 @@ func removeMember(o order) error {
 	}
 	_, err := pb.NewClusterClient(o.line).MemberRemove(o.ctx, &pb.MemberRemoveRequest{ID: o.target.ID})
 	if err == nil {
-		o.adversary.mu.Lock()
-		defer o.adversary.mu.Unlock()
-		o.gone[o.target.ID] = true
+		o.removed(o.target.ID)
 	}
 	return err
 }

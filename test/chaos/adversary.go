@@ -105,6 +105,13 @@ func (v *adversary) remember(what chaos.Manipulation, objects []string) {
 	}
 }
 
+// removed remembers a member that the adversary took from etcd's list.
+func (v *adversary) removed(id uint64) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.gone[id] = true
+}
+
 // destroyed is how many copies the adversary itself may have destroyed. A deleted claim
 // is a copy as long as its pod runs.
 func (v *adversary) destroyed() int {

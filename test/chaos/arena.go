@@ -31,10 +31,7 @@ type arena struct {
 	all chaos.Catalogue
 	out io.Writer
 
-	// alone is held for reading by a round, and for writing by one that hurts what
-	// other rounds need.
-	alone sync.RWMutex
-	mu    sync.Mutex // of out
+	mu sync.Mutex // of out
 }
 
 func open(o options) (*arena, error) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -23,17 +24,29 @@ type plan struct {
 func (p plan) String() string { return fmt.Sprintf("%s %s", p.layout, p.moves) }
 
 // planned follows from its seed alone. Every composition has one move of the catalogue
-// must, and up to two of all.
+// must, of a kind that is chosen first, and up to two of all.
 func planned(seed uint64, must, all chaos.Catalogue) plan {
 	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 	p := plan{seed: seed, layout: chosenLayout(chance)}
 	fits := func(m chaos.Manipulation) bool { return p.layout.tls || m.Object.Kind != chaos.Secret.Kind }
 	p.moves = chaos.Compose(all.Where(fits), 1+chance.IntN(3), chance)
-	needed := chaos.Compose(must.Where(fits), 1, chance)[0]
+	needed := chaos.Compose(oneKind(must.Where(fits), chance), 1, chance)[0]
 	first := chance.IntN(len(p.moves))
 	needed.Pause = max(needed.Pause, p.moves[first].Pause)
 	p.moves[first] = needed
 	return p
+}
+
+// oneKind is what is done to objects of one kind: the custom resource has the most fields,
+// and volumes the most to lose.
+func oneKind(from chaos.Catalogue, chance *rand.Rand) chaos.Catalogue {
+	kinds := map[string]bool{}
+	for _, m := range from {
+		kinds[m.Object.Kind] = true
+	}
+	names := slices.Sorted(maps.Keys(kinds))
+	kind := names[chance.IntN(len(names))]
+	return from.Where(func(m chaos.Manipulation) bool { return m.Object.Kind == kind })
 }
 
 // round is a plan that was carried out.

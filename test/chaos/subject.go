@@ -54,10 +54,9 @@ type subject struct {
 	does.Instance
 	layout layout
 
-	mu    sync.Mutex
-	keys  *corev1.Secret // the client Secret as it was last seen whole
-	pods  []corev1.Pod   // as they were last seen
-	ready time.Time
+	mu   sync.Mutex
+	keys *corev1.Secret // the client Secret as it was last seen whole
+	pods []corev1.Pod   // as they were last seen
 }
 
 // create makes the namespace and the EtcdCluster, and waits until it serves.
