@@ -197,7 +197,7 @@ func readiness(v version) *corev1.Probe {
 }
 
 func mounts(want *etcdv1.EtcdCluster) []corev1.VolumeMount {
-	all := []corev1.VolumeMount{{Name: "data", MountPath: dataDir}}
+	all := []corev1.VolumeMount{{Name: DataVolume, MountPath: dataDir}}
 	if peersEncrypt(want) {
 		all = append(all, corev1.VolumeMount{Name: "peer-tls", MountPath: peerTLS, ReadOnly: true})
 	}

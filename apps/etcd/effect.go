@@ -91,6 +91,8 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return both(func(m *Member) { m.Set = dressed(s) })
 	case LabelPod:
 		return both(func(m *Member) { m.Pod.Stripped, m.Pod.Exposure = false, m.Set.Exposure })
+	case LabelVolume:
+		return both(func(m *Member) { m.Volume.Stripped = false })
 	case UpdatePeerURL:
 		return both(func(m *Member) { m.PeerURL = s.Args[ArgPeerURL] })
 	case Disarm:

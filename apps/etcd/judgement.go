@@ -179,7 +179,7 @@ func death(want goal, seen World, m Member, now time.Time) string {
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
 	case bereft(m), learner(m) && doomed(m):
 		return "its volume is gone"
-	case !silent || now.Before(later(m.Since, m.Pod.Since).Add(want.replaceAfter())) || bySpec(want, seen, m):
+	case !silent || now.Before(later(later(m.Since, m.Pod.Since), m.Returned).Add(want.replaceAfter())) || bySpec(want, seen, m):
 		return ""
 	case m.Maintenance != "":
 		return ""

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -42,6 +43,8 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	goal := aim(want, seen)
 	decision := lifecycle.First(
 		unnamed(want),               // what must be remembered is written down first
+		nameTaken(seen),             // an earlier cluster of the name serves on
+		strippedVolume(seen),        // nothing that is known of a claim may depend on its labels
 		wrongOwners(want, seen),     // it needs no member, and must hold before a deletion comes
 		editedSet(goal, seen),       // what somebody made of a StatefulSet, such as no replicas
 		smallVolume(want, seen),     // no wait comes before it: a full disk may be why a member does not serve
@@ -100,6 +103,16 @@ func unnamed(want *etcdv1.EtcdCluster) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.RetryIn(time.Millisecond, "ChoosingIdentity", "The members' names and the cluster's token are written down.")
+}
+
+// nameTaken leaves alone what an earlier cluster of the name left running.
+func nameTaken(seen World) lifecycle.Decision {
+	if len(seen.Orphans) == 0 {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("NameTaken", fmt.Sprintf(
+		"An earlier cluster of this name still runs: %s. Governor leaves it alone. Remove it, or give this object another name.",
+		strings.Join(seen.Orphans, ", ")))
 }
 
 // quorumAway speaks while the members have no quorum. As long as enough of them

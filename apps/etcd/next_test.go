@@ -230,6 +230,7 @@ func byUsers() map[string]page {
 		with("f9", func(m *etcd.Member) {
 			*m = etcd.Member{Name: "f9", ID: 0xf9, Stranger: true, Role: etcd.Voter, PeerURL: "http://x"}
 		})
+	claimStripped := serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Stripped = true })
 	stripped := serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Stripped = true })
 	return map[string]page{
 		"ClaimsDeleted":   {"another joins first", three(all), all, "Proceed AddLearner e-3 (VolumeDeleted)"},
@@ -238,6 +239,8 @@ func byUsers() map[string]page {
 		"AllScaledToZero": {"replicas are put back without a quorum", three(serving(3)), zero, "Proceed RestoreStatefulSet e-0 (StatefulSetEdited)"},
 		"Respelled":       {"a member is known by its ID", three(serving(3)), other, "Proceed UpdatePeerURL e-1 (PeerURLChanged)"},
 		"Unidentified":    {"who may be a member is not removed", wanted(3), odd, "Blocked MemberUnidentified"},
+		"ClaimStripped":   {"nothing that is known of a claim may depend on its labels", three(serving(3)), claimStripped, "Proceed LabelVolume e-1 (LabelsMissing)"},
+		"NameTaken":       {"an earlier cluster serves on", wanted(3), scene{etcd.World{Orphans: []string{"StatefulSet e-0"}}}, "Blocked NameTaken"},
 		"Stripped":        {"the pod gets its labels again", three(serving(3)), stripped, "Proceed LabelPod e-1 (LabelsMissing)"},
 	}
 }

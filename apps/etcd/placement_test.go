@@ -45,6 +45,10 @@ func TestReplaceAfter(t *testing.T) {
 	if d := (etcd.Planner{}).Next(wanted(3), gone.World, noon); d.Step.Name != etcd.RemoveMember {
 		t.Errorf("a member that lost its data waits for its node: %s", d)
 	}
+	back := serving(3).with("e-1", down(time.Hour)).with("e-1", func(m *etcd.Member) { m.Returned = noon.Add(-4 * time.Minute) })
+	if d := (etcd.Planner{}).Next(wanted(3), back.World, noon); d.Reason != "MemberNotServing" {
+		t.Errorf("a member has no time to come back after its node was uncordoned: %s", d)
+	}
 	stuck := serving(3).with("e-1", trouble(lifecycle.Unschedulable, time.Hour)).with("e-1", func(m *etcd.Member) { m.Maintenance = "n1" })
 	if d := (etcd.Planner{}).Next(wanted(3), stuck.World, noon); d.Reason != "NodeInMaintenance" {
 		t.Errorf("a member whose volume is on a cordoned node does not wait for it: %s", d)

@@ -52,6 +52,18 @@ func strippedPod(seen World) lifecycle.Decision {
 	return lifecycle.Proceed(s)
 }
 
+// strippedVolume labels a claim again. Without its labels, a later observation or a user
+// could take it for the claim of another member or of an earlier cluster.
+func strippedVolume(seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Volume.Stripped })
+	if !ok {
+		return lifecycle.Decision{}
+	}
+	s := step(LabelVolume, m, "LabelsMissing", "The PersistentVolumeClaim of %s lacks labels of its cluster; Governor sets them again.", m.Name)
+	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	return lifecycle.Proceed(s)
+}
+
 // movedURL writes the peer URL of a member that has another one in etcd's list, e.g. by
 // etcdctl member update. The member's ID says who it is, its URL does not. A stranger
 // that has the URL goes first.

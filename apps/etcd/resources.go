@@ -33,9 +33,10 @@ const (
 )
 
 // Resources is everything but StatefulSets and volumes, which only Steps touch:
-// Services, the disruption budget, doors, certificates, a NetworkPolicy.
+// Services, the disruption budget, doors, certificates, a NetworkPolicy. Those of an
+// earlier cluster that still serves are left to it.
 func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Object, error) {
-	if leaving(want) {
+	if leaving(want) || len(seen.Orphans) > 0 {
 		return nil, nil
 	}
 	all := []lifecycle.Object{peerService(want), balancedService(want, seen), disruptionBudget(want, seen)}

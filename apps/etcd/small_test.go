@@ -38,6 +38,7 @@ var states = map[rune]func(*etcd.Member){
 		m.Set.Edited, m.Pod.Stale = "spec.template.spec.containers", true
 	},
 	'p': func(m *etcd.Member) { m.Pod.Stripped = true },
+	'q': func(m *etcd.Member) { m.Volume.Stripped = m.Volume.Exists },
 	'y': func(m *etcd.Member) { m.PeerURL = strings.Replace(m.PeerURL, ".svc:", ".svc.cluster.local:", 1) }, // respelled with etcdctl
 	'h': func(m *etcd.Member) { m.Stranger, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{} },
 }
@@ -46,7 +47,7 @@ var states = map[rune]func(*etcd.Member){
 // hand on what the operator made.
 const (
 	letters = "sodDxcnlmarhvu"
-	byHand  = "tTzipy"
+	byHand  = "tTzipqy"
 )
 
 // smallWorlds calls visit with every multiset of the states of up to so many members,

@@ -102,7 +102,7 @@ func orDefault(p *int64, otherwise int64) *int64 {
 }
 
 func volumes(want *etcdv1.EtcdCluster, member string) []corev1.Volume {
-	all := []corev1.Volume{{Name: "data", VolumeSource: data(want, member)}}
+	all := []corev1.Volume{{Name: DataVolume, VolumeSource: data(want, member)}}
 	secret := func(name, of string) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
 			Secret: &corev1.SecretVolumeSource{SecretName: of, DefaultMode: new(int32(0o440))},
@@ -130,10 +130,20 @@ func data(want *etcdv1.EtcdCluster, member string) corev1.VolumeSource {
 	return corev1.VolumeSource{EmptyDir: dir}
 }
 
+// DataVolume is the name of the volume with etcd's data in a member's pod.
+const DataVolume = "data"
+
 // ClaimName has the cluster's UID in it: a cluster that is made again under the
-// same name looks for other volumes.
+// same name looks for other volumes, and no label decides whose a claim is.
 func ClaimName(want *etcdv1.EtcdCluster, member string) string {
 	return member + "-" + incarnation(want)
+}
+
+// ClaimLabels are the labels of the member's claim. They only help to find it.
+func ClaimLabels(want *etcdv1.EtcdCluster, member string) map[string]string {
+	labels := memberLabels(want, member)
+	labels[LabelCluster] = string(want.UID)
+	return labels
 }
 
 // Claim is the volume of the member that the step starts or restarts, or nil if it
@@ -146,11 +156,9 @@ func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeC
 	if want.Spec.Storage.Size != nil {
 		size = want.Spec.Storage.Size.DeepCopy()
 	}
-	labels := memberLabels(want, s.Target)
-	labels[LabelCluster] = string(want.UID)
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: ClaimName(want, s.Target), Labels: labels,
+			Name: ClaimName(want, s.Target), Labels: ClaimLabels(want, s.Target),
 			Annotations: map[string]string{AnnotationVersion: s.Args[ArgVersion]},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{

@@ -55,6 +55,8 @@ const (
 	RestoreSet = "RestoreStatefulSet"
 	// LabelPod gives the member's pod the labels of its StatefulSet's template again.
 	LabelPod = "LabelPod"
+	// LabelVolume gives the member's claim its labels again.
+	LabelVolume = "LabelVolume"
 	// UpdatePeerURL writes the member's peer URL in etcd's list. Args: id, peerURL.
 	UpdatePeerURL = "UpdatePeerURL"
 )

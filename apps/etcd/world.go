@@ -17,6 +17,9 @@ type World struct {
 	Listed bool
 	// ClusterID is the ID that the members answer with; 0 if none answers.
 	ClusterID uint64
+	// Orphans are the StatefulSets and pods that an earlier cluster of the name left running,
+	// e.g. by kubectl delete --cascade=orphan. While there are any, this cluster makes nothing.
+	Orphans []string
 	// LegacyKeys says that the user's own Secrets have the legacy API's keys.
 	LegacyKeys bool
 	// Certificates is what is wrong with the Secrets for TLS; empty if nothing.
@@ -76,6 +79,9 @@ type Member struct {
 	// Maintenance is the cordoned node that the member runs on, or that has its volume;
 	// empty if there is none. It is not looked up for members that are healthy.
 	Maintenance string
+	// Returned is when that node was found uncordoned; zero if it was not cordoned before.
+	// The member's time to answer begins then.
+	Returned time.Time
 
 	// Refused says that the member and the operator refuse each other's certificates, by
 	// what a handshake showed; PeersRefused and PeersAccepted how it and the present
@@ -156,6 +162,8 @@ type Volume struct {
 	// Doomed says that the claim is being deleted. Kubernetes keeps it, and with it the
 	// data, as long as a pod uses it (KEP-499, storage object in use protection).
 	Doomed bool
+	// Stripped says that the claim lacks labels by which Governor finds it.
+	Stripped bool
 	// Owned says that Kubernetes deletes the claim with the cluster.
 	Owned bool
 	// Size is what the claim asks for, in bytes.

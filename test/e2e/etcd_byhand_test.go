@@ -14,7 +14,6 @@ import (
 
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/apps/etcd/contract"
-	"github.com/governor-dev/governor/lifecycle"
 )
 
 // DeleteClaims implements contract.System.
@@ -66,13 +65,27 @@ func (c *cluster) OrphanSet(t *testing.T, member string) {
 }
 
 // StripPod implements contract.System.
-func (c *cluster) StripPod(t *testing.T, member string) {
+func (c *cluster) StripPod(t *testing.T, member, label string) {
 	t.Helper()
-	pod := c.pod(t, member)
-	bare := pod.DeepCopy()
-	delete(bare.Labels, etcd.LabelMember)
-	delete(bare.Labels, lifecycle.LabelInstance)
-	if err := api.Patch(t.Context(), bare, client.MergeFrom(pod)); err != nil {
+	strip(t, c.pod(t, member), label)
+}
+
+// StripClaim implements contract.System.
+func (c *cluster) StripClaim(t *testing.T, member, label string) {
+	t.Helper()
+	claim := &corev1.PersistentVolumeClaim{}
+	key := client.ObjectKey{Namespace: c.key.Namespace, Name: etcd.ClaimName(c.get(t), member)}
+	if err := api.Get(t.Context(), key, claim); err != nil {
+		t.Fatal(err)
+	}
+	strip(t, claim, label)
+}
+
+func strip(t *testing.T, obj client.Object, label string) {
+	t.Helper()
+	bare := obj.DeepCopyObject().(client.Object)
+	delete(bare.GetLabels(), label)
+	if err := api.Patch(t.Context(), bare, client.MergeFrom(obj)); err != nil {
 		t.Fatal(err)
 	}
 }

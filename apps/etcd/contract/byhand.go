@@ -7,6 +7,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // claimsDeleted: all claims are deleted under the running pods. Each member is replaced by
@@ -44,7 +45,14 @@ func edited(t *testing.T, s System) {
 		func() { s.EditSet(t, all[1]) },
 		func() { s.EditSet(t, all[2]); s.LosePods(t, all[2]) },
 		func() { s.OrphanSet(t, all[0]) },
-		func() { s.StripPod(t, all[1]) },
+		func() { s.StripPod(t, all[1], etcd.LabelMember) },
+		func() { strip(t, s.StripPod, all) },
+		func() { strip(t, s.StripClaim, all) },
+		func() {
+			s.StripClaim(t, all[0], etcd.LabelMember)
+			s.StripClaim(t, all[1], etcd.LabelCluster)
+			s.LosePods(t, all[0])
+		},
 		func() { s.ScaleSet(t, all[0]); s.ScaleSet(t, all[1]); s.ScaleSet(t, all[2]) },
 	} {
 		edit()
@@ -53,9 +61,17 @@ func edited(t *testing.T, s System) {
 	}
 }
 
+// strip removes another label of each member: any one of them selects.
+func strip(t *testing.T, from func(t *testing.T, member, label string), members []string) {
+	t.Helper()
+	for i, label := range []string{lifecycle.LabelApp, lifecycle.LabelInstance, "app.kubernetes.io/name"} {
+		from(t, members[i], label)
+	}
+}
+
 func untouched(seen etcd.World) error {
 	for _, m := range seen.Members {
-		if !m.Set.Exists || m.Set.Edited != "" || m.Pod.Stripped || !m.Pod.Ready {
+		if !m.Set.Exists || m.Set.Edited != "" || m.Pod.Stripped || m.Volume.Stripped || !m.Pod.Ready {
 			return fmt.Errorf("%s is %+v", m.Name, m)
 		}
 	}

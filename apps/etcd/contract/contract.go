@@ -56,8 +56,9 @@ type System interface {
 	EditSet(t *testing.T, member string)
 	OrphanSet(t *testing.T, member string)
 
-	// StripPod takes the labels from the member's pod by which it is selected.
-	StripPod(t *testing.T, member string)
+	// StripPod and StripClaim remove a label from the member's pod, and from its claim.
+	StripPod(t *testing.T, member, label string)
+	StripClaim(t *testing.T, member, label string)
 
 	// RespellURL spells the member's peer URL in another way, as etcdctl would.
 	RespellURL(t *testing.T, member string)

@@ -45,6 +45,8 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.restoreSet(ctx, want, v, s)
 	case etcd.LabelPod:
 		return d.labelPod(ctx, v.parts, s.Target)
+	case etcd.LabelVolume:
+		return d.labelVolume(ctx, want, v.parts, s.Target)
 	}
 	return d.reconfigure(ctx, v, s)
 }
@@ -91,8 +93,6 @@ func (d *Driver) note(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle
 		return fmt.Errorf("cannot read the volume of %s: %w", s.Target, err)
 	case have.DeletionTimestamp != nil:
 		return &apply.GoingError{Kind: "PersistentVolumeClaim", Name: claim.Name}
-	case have.Labels[etcd.LabelCluster] != string(want.UID):
-		return &apply.ForeignError{Kind: "PersistentVolumeClaim", Name: claim.Name}
 	case have.Annotations[etcd.AnnotationVersion] == claim.Annotations[etcd.AnnotationVersion]:
 		return nil
 	}

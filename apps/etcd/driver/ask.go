@@ -51,7 +51,7 @@ type answer struct {
 // reach every DNS cache.
 func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys) map[string]answer {
 	return all(ctx, p.pods, func(ctx context.Context, name string, found *corev1.Pod) answer {
-		if found.Status.PodIP == "" || k.missing {
+		if found.Status.PodIP == "" || k.missing || foreign(want, found) {
 			return answer{}
 		}
 		state := pod.Of(found, etcd.Name)

@@ -68,8 +68,11 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	said := d.ask(ctx, want, p, keys)
 	r := call(ctx, want, identity(want, said), said)
 	d.askStrangers(ctx, want, keys, r, said)
+	if err := d.findListed(ctx, want, p, r); err != nil {
+		return view{}, err
+	}
 	v := view{parts: p, speakers: speakers(r.cluster, said), world: etcd.World{
-		Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
+		Orphans: p.orphans, Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, said),
 	}}

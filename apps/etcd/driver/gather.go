@@ -3,7 +3,8 @@ package driver
 import (
 	"context"
 	"fmt"
-	"slices"
+	"iter"
+	"maps"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type parts struct {
 	claims map[string]*corev1.PersistentVolumeClaim
 	pods   map[string]*corev1.Pod
 	doors  map[string]*corev1.ConfigMap
+	// orphans are what an earlier cluster of the name left running.
+	orphans []string
 }
 
 // gather reads the cache. A StatefulSet that is being deleted is gone already; its pod
@@ -41,26 +44,57 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		}
 	}
 	p := parts{
-		sets:   byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
-		claims: byMember(claims.Items, etcd.ClaimName(want, ""), func(c *corev1.PersistentVolumeClaim) bool { return incarnate(c, want) }),
+		sets: byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
+		// The name of a claim has the cluster's UID in it.
+		claims: byMember(claims.Items, etcd.ClaimName(want, ""), func(*corev1.PersistentVolumeClaim) bool { return true }),
 		doors:  byMember(doors.Items, etcd.DoorName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
 	}
-	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items))
-	return p, d.findStripped(ctx, want, p)
+	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
+		return parts{}, err
+	}
+	p.orphans = orphans(want, p, sets.Items, pods.Items)
+	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items, p.sets))
+	if err := d.findPods(ctx, want, p); err != nil {
+		return parts{}, err
+	}
+	return p, d.findClaims(ctx, want, p, candidates(want, p, nil))
+}
+
+// candidates are the names under which members may exist: those that were seen at any
+// time, also if the cache has none of their objects.
+func candidates(want *etcdv1.EtcdCluster, p parts, pods []corev1.Pod) map[string]bool {
+	all := map[string]bool{}
+	for _, m := range want.Status.Members {
+		all[m.Name] = true
+	}
+	for i := range pods {
+		if member, ok := strings.CutSuffix(pods[i].Name, podName("")); ok {
+			all[member] = true
+		}
+	}
+	for _, names := range []iter.Seq[string]{maps.Keys(p.sets), maps.Keys(p.claims), maps.Keys(p.pods)} {
+		for name := range names {
+			all[name] = true
+		}
+	}
+	return all
 }
 
 // owned pods are controlled by a StatefulSet of this very cluster, also by one that is
 // being deleted, or were left behind by one: a member that runs must be seen. Before the
 // cluster has an ID, by which a member's answer proves that it is one of its own, a pod
 // without a controller may be of an earlier cluster of the same name.
-func owned(want *etcdv1.EtcdCluster, sets []appsv1.StatefulSet) func(*corev1.Pod) bool {
+func owned(want *etcdv1.EtcdCluster, listed []appsv1.StatefulSet, found map[string]*appsv1.StatefulSet) func(*corev1.Pod) bool {
 	own := map[types.UID]bool{}
-	for i := range sets {
-		own[sets[i].UID] = metav1.IsControlledBy(&sets[i], want)
+	for i := range listed {
+		own[listed[i].UID] = metav1.IsControlledBy(&listed[i], want)
+	}
+	for _, set := range found {
+		own[set.UID] = true
 	}
 	return func(pod *corev1.Pod) bool {
 		if orphaned(pod) {
-			return pod.Name == podName(pod.Labels[etcd.LabelMember]) && want.Status.ClusterID != ""
+			return want.Status.ClusterID != "" && !foreign(want, pod)
 		}
 		return own[metav1.GetControllerOf(pod).UID]
 	}
@@ -73,39 +107,108 @@ func podName(member string) string { return member + "-0" }
 // settling is how long a StatefulSet may take to make its first pod.
 const settling = 10 * time.Second
 
-// findStripped adds pods that have lost their labels: the cache cannot tell whose they
-// are, and their StatefulSets cannot make others of the same names.
-func (d *Driver) findStripped(ctx context.Context, want *etcdv1.EtcdCluster, p parts) error {
+// findSets adds StatefulSets that the cache does not have, because they have lost the
+// labels by which it selects. A member must not be taken for one without a StatefulSet.
+func (d *Driver) findSets(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members map[string]bool) error {
+	for member := range members {
+		if p.sets[member] != nil {
+			continue
+		}
+		set := &appsv1.StatefulSet{}
+		found, err := d.find(ctx, want, member, set)
+		if err != nil {
+			return err
+		}
+		if found && alive(set) && metav1.IsControlledBy(set, want) {
+			p.sets[member] = set
+		}
+	}
+	return nil
+}
+
+// findPods adds pods that have lost their labels: the cache does not have them, and their
+// StatefulSets cannot make others of the same names.
+func (d *Driver) findPods(ctx context.Context, want *etcdv1.EtcdCluster, p parts) error {
 	for member, set := range p.sets {
 		if p.pods[member] != nil || d.now().Sub(set.CreationTimestamp.Time) < settling {
 			continue
 		}
 		pod := &corev1.Pod{}
-		err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: podName(member)}, pod)
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("cannot read the pod of %s: %w", member, err)
+		found, err := d.find(ctx, want, podName(member), pod)
+		if err != nil {
+			return err
 		}
-		if err == nil && stripped(want, set, pod) {
+		if found && made(want, set, pod) {
 			p.pods[member] = pod
 		}
 	}
 	return nil
 }
 
-// stripped says that the pod was made by the StatefulSet and lacks labels of its
-// template. With a volume of its own it is known by that, too.
-func stripped(want *etcdv1.EtcdCluster, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
-	owner := metav1.GetControllerOf(pod)
-	mounts := slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool {
-		return v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName == etcd.ClaimName(want, set.Name)
-	})
-	made := owner == nil && (mounts || etcd.Volatile(want)) || owner != nil && owner.UID == set.UID
-	return made && lacksLabels(set, pod)
+// findClaims adds claims that the cache does not have, because they have lost the labels
+// by which it selects: a member whose claim is only out of sight has its data.
+func (d *Driver) findClaims(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members map[string]bool) error {
+	for member := range members {
+		if p.claims[member] != nil || etcd.Volatile(want) {
+			continue
+		}
+		claim := &corev1.PersistentVolumeClaim{}
+		found, err := d.find(ctx, want, etcd.ClaimName(want, member), claim)
+		if err != nil {
+			return err
+		}
+		if found {
+			p.claims[member] = claim
+		}
+	}
+	return nil
 }
 
-func lacksLabels(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
-	for key, value := range set.Spec.Selector.MatchLabels {
-		if pod.Labels[key] != value {
+// findListed adds what the cache does not have of members that etcd lists.
+func (d *Driver) findListed(ctx context.Context, want *etcdv1.EtcdCluster, p parts, r roll) error {
+	if err := d.findSets(ctx, want, p, r.ours()); err != nil {
+		return err
+	}
+	return d.findClaims(ctx, want, p, r.ours())
+}
+
+// find reads an object of the cluster's namespace from the API server.
+func (d *Driver) find(ctx context.Context, want *etcdv1.EtcdCluster, name string, obj client.Object) (bool, error) {
+	err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, obj)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("cannot read %T %q: %w", obj, name, err)
+	}
+	return err == nil, nil
+}
+
+// made says that the pod was made by the StatefulSet. Without an owner it is known by its
+// volume, if it has one of its own.
+func made(want *etcdv1.EtcdCluster, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner == nil && !foreign(want, pod) || owner != nil && owner.UID == set.UID
+}
+
+// foreign says that the pod does not run on the volume of the member whose name it has. It
+// may be a copy, or of a cluster of the same name that was deleted with --cascade=orphan.
+func foreign(want *etcdv1.EtcdCluster, pod *corev1.Pod) bool {
+	member, _ := strings.CutSuffix(pod.Name, podName(""))
+	if etcd.Volatile(want) {
+		label, ok := pod.Labels[etcd.LabelMember]
+		return ok && label != member
+	}
+	return dataClaim(pod.Spec.Volumes) != etcd.ClaimName(want, member)
+}
+
+// lacksTemplateLabels says that the pod lacks a label by which its StatefulSet, the
+// Services and the PodDisruptionBudget select it.
+func lacksTemplateLabels(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+	return set != nil && lacksLabels(set.Spec.Selector.MatchLabels, pod)
+}
+
+func lacksLabels(labels map[string]string, obj metav1.Object) bool {
+	has := obj.GetLabels()
+	for key, value := range labels {
+		if has[key] != value {
 			return true
 		}
 	}
@@ -113,12 +216,6 @@ func lacksLabels(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 }
 
 func alive(obj metav1.Object) bool { return obj.GetDeletionTimestamp() == nil }
-
-// incarnate says that the volume is this cluster's, and not one that was retained
-// of an earlier cluster of the name.
-func incarnate(claim *corev1.PersistentVolumeClaim, want *etcdv1.EtcdCluster) bool {
-	return claim.Labels[etcd.LabelCluster] == string(want.UID)
-}
 
 // byMember finds the objects of members by their names, which are the member's and the
 // suffix. Labels do not tell: they can be copied to other objects, and edited.

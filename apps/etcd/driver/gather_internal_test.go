@@ -27,27 +27,31 @@ func TestOwned(t *testing.T) {
 	going := set("going", "uid")
 	going.DeletionTimestamp = &metav1.Time{Time: noon}
 	sets := []appsv1.StatefulSet{set("ours", "uid"), going, set("theirs", "earlier")}
+	want := plain("")
+	own := etcd.ClaimName(want, "my-etcd-0")
 	cases := map[string]struct {
 		reason, name, clusterID string
 		owners                  []metav1.OwnerReference
+		volume                  string
 		want                    bool
 	}{
-		"Ours":        {"its StatefulSet is ours", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "ours"), true},
-		"Going":       {"its StatefulSet is being deleted, and it still runs", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "going"), true},
-		"Theirs":      {"its StatefulSet is of an earlier cluster", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "theirs"), false},
-		"Gone":        {"its StatefulSet is gone, and it goes, too", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "gone"), false},
-		"Orphan":      {"its StatefulSet left it behind, and its answer proves who it is", "my-etcd-0-0", "c1", nil, true},
-		"EarlyOrphan": {"nothing proves yet who it is", "my-etcd-0-0", "", nil, false},
-		"OtherName":   {"a pod that somebody labelled", "another", "c1", nil, false},
+		"Ours":        {"its StatefulSet is ours", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "ours"), own, true},
+		"Going":       {"its StatefulSet is being deleted, and it still runs", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "going"), own, true},
+		"Theirs":      {"its StatefulSet is of an earlier cluster", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "theirs"), own, false},
+		"Gone":        {"its StatefulSet is gone, and it goes, too", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "gone"), own, false},
+		"Orphan":      {"its StatefulSet left it behind, and its answer proves who it is", "my-etcd-0-0", "c1", nil, own, true},
+		"EarlyOrphan": {"nothing proves yet who it is", "my-etcd-0-0", "", nil, own, false},
+		"OtherName":   {"a copy of a member's pod", "another-0", "c1", nil, own, false},
+		"Earlier":     {"it runs on the volume of an earlier cluster", "my-etcd-0-0", "c1", nil, "my-etcd-0-abcdefgh", false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := plain("")
 			want.Status.ClusterID = c.clusterID
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-				Name: c.name, OwnerReferences: c.owners, Labels: map[string]string{etcd.LabelMember: "my-etcd-0"},
-			}}
-			if got := owned(want, sets)(pod); got != c.want {
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: c.name, OwnerReferences: c.owners}}
+			pod.Spec.Volumes = []corev1.Volume{{Name: etcd.DataVolume, VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: c.volume},
+			}}}
+			if got := owned(want, sets, nil)(pod); got != c.want {
 				t.Errorf("%s: got %v", c.reason, got)
 			}
 		})

@@ -71,7 +71,7 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	lastWords := ""
 	if found := p.pods[name]; found != nil {
 		m.Pod, lastWords = podOf(found)
-		m.Pod.Stale, m.Pod.Stripped = stale(p.sets[name], found), found.Labels[etcd.LabelMember] != name
+		m.Pod.Stale, m.Pod.Stripped = stale(p.sets[name], found) || foreign(want, found), lacksTemplateLabels(p.sets[name], found)
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
 	if left := p.pods[name]; etcd.Volatile(want) && left != nil && orphaned(left) {
@@ -112,6 +112,7 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 		_, version := template(claim.Annotations)
 		v = etcd.Volume{
 			Exists: true, Doomed: !alive(claim), Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
+			Stripped: lacksLabels(etcd.ClaimLabels(want, m.Name), claim),
 		}
 	}
 	if m.Door == etcd.Shut {

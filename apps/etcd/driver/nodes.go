@@ -30,6 +30,7 @@ type nodes struct {
 type node struct {
 	zone     string
 	cordoned bool
+	returned time.Time // when it was found uncordoned
 	read     time.Time
 }
 
@@ -69,7 +70,11 @@ func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
 		}
 		seen := d.node(ctx, name, fresh)
 		m.Pod.Zone = seen.zone
-		if seen.cordoned && m.Health != etcd.Healthy {
+		if m.Health == etcd.Healthy {
+			continue
+		}
+		m.Returned = seen.returned
+		if seen.cordoned {
 			m.Maintenance = name
 		}
 	}
@@ -83,10 +88,13 @@ func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) nod
 		return known
 	}
 	var found corev1.Node
-	seen := node{read: now}
+	seen := node{read: now, returned: known.returned}
 	if err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found); err == nil {
 		seen.cordoned = found.Spec.Unschedulable
 		seen.zone = cmp.Or(found.Labels[corev1.LabelTopologyZone], found.Labels[corev1.LabelFailureDomainBetaZone])
+	}
+	if known.cordoned && !seen.cordoned {
+		seen.returned = now
 	}
 	d.nodes.put(name, seen)
 	return seen

@@ -37,3 +37,30 @@ func TestSettleFindsMaintenance(t *testing.T) {
 		}
 	}
 }
+
+// TestSettleNotesTheEndOfMaintenance: the time that a member has to answer begins when its
+// node is uncordoned, however long it was silent before.
+func TestSettleNotesTheEndOfMaintenance(t *testing.T) {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	api := fake.NewClientBuilder().WithObjects(n).Build()
+	clock := noon
+	d := &Driver{live: api, now: func() time.Time { return clock }, nodes: newNodes()}
+	look := func() etcd.Member {
+		members := []etcd.Member{{Name: "m", Pod: etcd.Pod{Node: "n"}}}
+		d.settle(t.Context(), parts{}, members)
+		clock = clock.Add(time.Minute)
+		return members[0]
+	}
+	if m := look(); m.Maintenance != "n" || !m.Returned.IsZero() {
+		t.Errorf("while the node is cordoned: %+v", m)
+	}
+	n.Spec.Unschedulable = false
+	if err := api.Update(t.Context(), n); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if m := look(); m.Maintenance != "" || !m.Returned.Equal(noon.Add(time.Minute)) {
+			t.Errorf("after the node is uncordoned: %+v", m)
+		}
+	}
+}

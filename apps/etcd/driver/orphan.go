@@ -2,33 +2,71 @@ package driver
 
 import (
 	"context"
-	"fmt"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/kube/apply"
 )
 
-// notOrphaned returns an error if the member's name is that of a StatefulSet which runs on
-// the volume of another cluster: one of the same name that was deleted with
-// --cascade=orphan, and serves on. To adopt it would restart it without its data.
-func (d *Driver) notOrphaned(ctx context.Context, want *etcdv1.EtcdCluster, member string) error {
-	set := &appsv1.StatefulSet{}
-	err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: member}, set)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot see whose StatefulSet %q is: %w", member, err)
+// orphans are what an earlier cluster of the same name left running. Services of this
+// cluster would select its pods, and StatefulSets would adopt them. Once this cluster has
+// members, a StatefulSet or pod without an owner is its own.
+func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods []corev1.Pod) []string {
+	if want.Status.ClusterID != "" || len(p.sets) > 0 {
+		return nil
 	}
-	if metav1.GetControllerOf(set) != nil || !alive(set) {
-		return nil // it is ours, or goes
-	}
-	for _, v := range set.Spec.Template.Spec.Volumes {
-		if v.Name == "data" && v.PersistentVolumeClaim != nil && v.PersistentVolumeClaim.ClaimName != etcd.ClaimName(want, member) {
-			return &apply.ForeignError{Kind: "StatefulSet", Name: member, Owner: "the volume " + v.PersistentVolumeClaim.ClaimName + " of another cluster"}
+	var all []string
+	for i := range sets {
+		if alive(&sets[i]) && metav1.GetControllerOf(&sets[i]) == nil {
+			all = append(all, "StatefulSet "+sets[i].Name)
 		}
 	}
+	for i := range pods {
+		if alive(&pods[i]) && orphaned(&pods[i]) {
+			all = append(all, "Pod "+pods[i].Name)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// notOrphaned returns an error if the member's name is that of a StatefulSet or a pod of
+// another cluster, which orphans did not see: to adopt it would restart it without its data.
+func (d *Driver) notOrphaned(ctx context.Context, want *etcdv1.EtcdCluster, member string) error {
+	set := &appsv1.StatefulSet{}
+	found, err := d.find(ctx, want, member, set)
+	if err != nil {
+		return err
+	}
+	if claim := dataClaim(set.Spec.Template.Spec.Volumes); found && metav1.GetControllerOf(set) == nil && alive(set) && other(want, member, claim) {
+		return &apply.ForeignError{Kind: "StatefulSet", Name: member, Owner: "the volume " + claim + " of another cluster"}
+	}
+	pod := &corev1.Pod{}
+	found, err = d.find(ctx, want, podName(member), pod)
+	if err != nil {
+		return err
+	}
+	if claim := dataClaim(pod.Spec.Volumes); found && orphaned(pod) && alive(pod) && other(want, member, claim) {
+		return &apply.ForeignError{Kind: "Pod", Name: pod.Name, Owner: "the volume " + claim + " of another cluster"}
+	}
 	return nil
+}
+
+func other(want *etcdv1.EtcdCluster, member, claim string) bool {
+	return claim != "" && claim != etcd.ClaimName(want, member)
+}
+
+// dataClaim is the claim of the volume with etcd's data; empty if it is the pod's own.
+func dataClaim(volumes []corev1.Volume) string {
+	for _, v := range volumes {
+		if v.Name == etcd.DataVolume && v.PersistentVolumeClaim != nil {
+			return v.PersistentVolumeClaim.ClaimName
+		}
+	}
+	return ""
 }

@@ -29,6 +29,17 @@ type entry struct {
 
 func (r roll) known() bool { return r.speaker.line != nil }
 
+// ours are the names of the listed members that are the cluster's own.
+func (r roll) ours() map[string]bool {
+	all := map[string]bool{}
+	for _, e := range r.entries {
+		if !e.stranger {
+			all[e.name] = true
+		}
+	}
+	return all
+}
+
 // call asks the members for their list, the leader first. Before 3.5 a list is not
 // linearizable by itself (CHANGELOG-3.5), but who has just answered a linearizable
 // read has applied every change of the list that came before it.

@@ -118,8 +118,13 @@ func TestVolume(t *testing.T) {
 	const empty = `couldn't find local name "e-0"`
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Annotations = map[string]string{etcd.AnnotationVersion: "3.6.16"}
+	claim.Labels = etcd.ClaimLabels(plain(""), "my-etcd-0")
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
 	whole := etcd.Volume{Exists: true, Version: "3.6.16", Size: 1 << 30}
+	stripped := whole
+	stripped.Stripped = true
+	bare := claim.DeepCopy()
+	delete(bare.Labels, etcd.LabelCluster)
 	lost := whole
 	lost.Lost, lost.Detail = true, "the data directory is empty"
 	cases := map[string]struct {
@@ -132,6 +137,7 @@ func TestVolume(t *testing.T) {
 	}{
 		"None":     {"no claim", etcdv1.Persistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
 		"Whole":    {"a claim, and nothing is known against it", etcdv1.Persistent, etcd.Member{}, claim, "exit", whole},
+		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.Persistent, etcd.Member{}, bare, "exit", stripped},
 		"Lost":     {"etcd says that it found nothing behind a shut door", etcdv1.Persistent, etcd.Member{Door: etcd.Shut}, claim, empty, lost},
 		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Door: etcd.Join}, claim, empty, whole},
 		"Volatile": {"data as long as there is a StatefulSet", etcdv1.Memory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
@@ -140,7 +146,7 @@ func TestVolume(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := plain("")
-			want.Spec.Storage.Medium = c.medium
+			want.Spec.Storage.Medium, c.member.Name = c.medium, "my-etcd-0"
 			if diff := cmp.Diff(c.want, volume(want, c.member, c.claim, c.words)); diff != "" {
 				t.Errorf("%s: %s", c.reason, diff)
 			}

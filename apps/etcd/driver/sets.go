@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 
@@ -103,6 +104,20 @@ func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v vie
 	return apply.One(ctx, d.client, d.live, want, set)
 }
 
+// labelVolume gives the claim its labels again.
+func (d *Driver) labelVolume(ctx context.Context, want *etcdv1.EtcdCluster, p parts, member string) error {
+	seen := p.claims[member]
+	if seen == nil {
+		return &lifecycle.Postponed{Because: "the claim is not there any more"}
+	}
+	claim := seen.DeepCopy()
+	claim.Labels = labelled(claim.Labels, etcd.ClaimLabels(want, member))
+	if err := d.client.Patch(ctx, claim, client.MergeFrom(seen)); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("cannot label the claim of %s: %w", member, err)
+	}
+	return nil
+}
+
 // labelPod gives the pod the labels of the template again.
 func (d *Driver) labelPod(ctx context.Context, p parts, member string) error {
 	seen, set := p.pods[member], p.sets[member]
@@ -110,14 +125,18 @@ func (d *Driver) labelPod(ctx context.Context, p parts, member string) error {
 		return &lifecycle.Postponed{Because: "the pod is not there any more"}
 	}
 	pod := seen.DeepCopy()
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	for key, value := range set.Spec.Template.Labels {
-		pod.Labels[key] = value
-	}
+	pod.Labels = labelled(pod.Labels, set.Spec.Template.Labels)
 	if err := d.client.Patch(ctx, pod, client.MergeFrom(seen)); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot label the pod of %s: %w", member, err)
 	}
 	return nil
+}
+
+// labelled are the labels with others added.
+func labelled(labels, add map[string]string) map[string]string {
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, add)
+	return labels
 }

@@ -47,6 +47,8 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		return m.apply(want, s, fx)
 	case etcd.LabelPod:
 		return fx.Do("label the pod of "+s.Target, func() error { m.pods[s.Target].relabel(m.sets[s.Target]); return nil })
+	case etcd.LabelVolume:
+		return fx.Do("label the claim of "+s.Target, func() error { m.relabelClaim(s.Target); return nil })
 	case etcd.GrowVolume:
 		return fx.Do("grow "+s.Target, func() error {
 			n, err := strconv.ParseInt(s.Args[etcd.ArgSize], 10, 64)

@@ -65,6 +65,20 @@ func (m *Model) StripPod(name string) {
 	}
 }
 
+// StripClaim takes the labels from the member's claim. The cache does not have it then,
+// and the driver finds it by its name.
+func (m *Model) StripClaim(name string) {
+	if d := m.disks[name]; d != nil && !m.volatile {
+		d.stripped = true
+	}
+}
+
+func (m *Model) relabelClaim(name string) {
+	if d := m.disks[name]; d != nil {
+		d.stripped = false
+	}
+}
+
 func (p *pod) relabel(set *etcd.Set) {
 	if p != nil && set != nil {
 		p.stripped, p.exposure = false, set.Exposure
@@ -121,4 +135,9 @@ func (m *Model) respell(name string, _ *rand.Rand) string {
 func (m *Model) stripPod(name string, _ *rand.Rand) string {
 	m.StripPod(name)
 	return "somebody takes all labels from the pod of " + name
+}
+
+func (m *Model) stripClaim(name string, _ *rand.Rand) string {
+	m.StripClaim(name)
+	return "somebody takes all labels from the claim of " + name
 }

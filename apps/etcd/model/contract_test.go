@@ -84,10 +84,11 @@ func (m modelled) DeleteClaims(_ *testing.T, members ...string) {
 	}
 }
 
-func (m modelled) ScaleSet(_ *testing.T, member string)  { m.model.ScaleSet(member) }
-func (m modelled) EditSet(_ *testing.T, member string)   { m.model.EditSet(member) }
-func (m modelled) OrphanSet(_ *testing.T, member string) { m.model.OrphanSet(member) }
-func (m modelled) StripPod(_ *testing.T, member string)  { m.model.StripPod(member) }
+func (m modelled) ScaleSet(_ *testing.T, member string)      { m.model.ScaleSet(member) }
+func (m modelled) EditSet(_ *testing.T, member string)       { m.model.EditSet(member) }
+func (m modelled) OrphanSet(_ *testing.T, member string)     { m.model.OrphanSet(member) }
+func (m modelled) StripPod(_ *testing.T, member, _ string)   { m.model.StripPod(member) }
+func (m modelled) StripClaim(_ *testing.T, member, _ string) { m.model.StripClaim(member) }
 
 func (m modelled) RespellURL(t *testing.T, member string) {
 	t.Helper()

@@ -38,6 +38,7 @@ var faults = []fault{
 	{[]string{"statefulset-delete-orphan"}, (*Model).orphanSet},
 	{[]string{"etcd-respell-url", "etcd-misdirect-url"}, (*Model).respell},
 	{[]string{"pod-strip-labels", "pod-edit-renamed"}, (*Model).stripPod},
+	{strippedClaim, (*Model).stripClaim},
 	{[]string{"pod-kill"}, (*Model).killPod},
 	{[]string{"pod-kill-all"}, (*Model).killAllPods},
 	{[]string{"pod-add-finalizer"}, (*Model).holdPod},
@@ -45,8 +46,9 @@ var faults = []fault{
 }
 
 var (
-	deletedPod   = []string{"pod-delete-background", "pod-delete-foreground", "pod-delete-orphan", "pod-force-delete", "pod-evict"}
-	deletedClaim = []string{
+	deletedPod    = []string{"pod-delete-background", "pod-delete-foreground", "pod-delete-orphan", "pod-force-delete", "pod-evict"}
+	strippedClaim = []string{"persistentvolumeclaim-strip-labels"}
+	deletedClaim  = []string{
 		"persistentvolumeclaim-delete-background", "persistentvolumeclaim-delete-foreground", "persistentvolumeclaim-delete-orphan",
 	}
 )

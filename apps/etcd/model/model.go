@@ -31,6 +31,8 @@ type disk struct {
 	old bool
 	// doomed says that its claim is being deleted: it goes with its pod.
 	doomed bool
+	// stripped says that its claim has lost its labels.
+	stripped bool
 }
 
 // entry is a line of etcd's member list.
@@ -188,7 +190,7 @@ func (m *Model) member(name string) etcd.Member {
 	}
 	d, hasDisk := m.disks[name]
 	seen.Volume = etcd.Volume{
-		Exists: hasDisk || m.volatile && seen.Set.Exists, Doomed: hasDisk && d.doomed, Owned: m.owned[name],
+		Exists: hasDisk || m.volatile && seen.Set.Exists, Doomed: hasDisk && d.doomed, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
 		Size: m.sizes[name], Version: m.given[name],
 	}
 	if h := m.health[name]; !h.since.IsZero() {
