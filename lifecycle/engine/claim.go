@@ -36,7 +36,7 @@ func (e *engine[T, W]) needsFinalizer(obj T) bool {
 	case e.app.Farewell:
 		return hasFarewell(obj) || !e.isPaused(obj)
 	case e.app.Holdable:
-		return e.selecting(obj).HoldsDeletions(e.now())
+		return e.selecting(obj).HoldsDeletions()
 	}
 	return false
 }

@@ -111,12 +111,12 @@ func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
 	return all
 }
 
-// HoldsDeletions reports whether any of the policies can hold a deletion, now or later.
-func (s Set) HoldsDeletions(now time.Time) bool {
+// HoldsDeletions reports whether any of the policies can hold a deletion, now or later. A
+// freeze that has ended counts as well: the admission policy governor-unheld-deletions asks
+// the same question, and admission policies know no time.
+func (s Set) HoldsDeletions() bool {
 	return slices.ContainsFunc(s, func(p *Policy) bool {
-		f := p.spec.Freeze
-		frozen := f != nil && (f.Until == nil || f.Until.After(now))
-		return frozen || len(p.spec.Windows) > 0 || p.spec.Approval != nil
+		return p.spec.Freeze != nil || len(p.spec.Windows) > 0 || p.spec.Approval != nil
 	})
 }
 

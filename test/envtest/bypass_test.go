@@ -141,12 +141,28 @@ func TestABypassOfBeforeGoesOn(t *testing.T) {
 // The finalizer that holds a deletion is removed by the operator, and not by users without the verb.
 func TestAHeldDeletionIsNotLetGo(t *testing.T) {
 	const farewell = "governor.dev/farewell"
-	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{farewell} })
-	drop := func(m *cachev1.Memcached) { m.Finalizers = nil }
+	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{farewell, "example.com/other"} })
+	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
+	must(t, err)
+	must(t, api.Delete(t.Context(), m))
+	drop := func(m *cachev1.Memcached) { m.Finalizers = []string{"example.com/other"} }
+	t.Cleanup(func() {
+		_ = api.Patch(context.WithoutCancel(t.Context()), m, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
 	forbids(t, namespace, "carol", drop, "removing the finalizer "+farewell, "which carol does not have")
 	const operator = "system:serviceaccount:governor-system:governor"
 	grant(t, namespace, "operator", roleOnPolicies(t), operator)
 	allows(t, namespace, operator, drop)
+}
+
+// A manifest has no finalizers: kubectl replace, and Argo CD with Replace=true, write it as it is.
+func TestAReplaceWithoutFinalizersIsAllowed(t *testing.T) {
+	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{"governor.dev/farewell"} })
+	forbids(t, namespace, "carol", bypassing("the admission policy is there", "carol"), "which carol does not have")
+	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
+	must(t, err)
+	m.Finalizers, m.Spec.Size = nil, 2
+	must(t, asUser(t, "carol").Update(t.Context(), m))
 }
 
 // roleOnPolicies is what the operator's own role says about policies.

@@ -1,11 +1,9 @@
 package envtest_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
@@ -127,45 +124,114 @@ func TestFinalizerOfAnOlderOperatorGoes(t *testing.T) {
 	ringGone(t, namespace)
 }
 
+// undeletable makes an EtcdCluster that nobody runs.
+func undeletable(t *testing.T, namespace, name string, edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	t.Helper()
+	u := etcdObject(t, "v1", name, namespace, "")
+	edit(u)
+	must(t, api.Create(t.Context(), u))
+	t.Cleanup(func() {
+		_ = api.Patch(context.WithoutCancel(t.Context()), u, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
+	})
+	return u
+}
+
+func finalizers(names ...string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) { u.SetFinalizers(names) }
+}
+
+func bypassed(names ...string) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		u.SetFinalizers(names)
+		u.SetAnnotations(map[string]string{lifecycle.AnnotationBypass: "it goes", lifecycle.AnnotationBypassBy: "admin"})
+	}
+}
+
+// refusesDeletion waits until the API server refuses it with these words.
+func refusesDeletion(t *testing.T, u *unstructured.Unstructured, words string, how ...client.DeleteOption) {
+	t.Helper()
+	eventually(t, "the deletion of "+u.GetName()+" is refused", func() error {
+		if err := tryDeletion(t, u, how...); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), words) {
+			return fmt.Errorf("%v: got %w", how, err)
+		}
+		return nil
+	})
+}
+
+func tryDeletion(t *testing.T, u *unstructured.Unstructured, how ...client.DeleteOption) error {
+	t.Helper()
+	return api.Delete(t.Context(), u.DeepCopy(), append(how, client.DryRunAll)...)
+}
+
 // Foreground and orphan deletions do not wait for a finalizer, so the API server refuses them while a policy can hold
 // the deletion.
 func TestCascadesThatCannotBeHeldAreRefused(t *testing.T) {
-	raw, err := os.ReadFile("../../config/manager/deletion.yaml")
-	must(t, err)
-	for _, doc := range bytes.Split(raw, []byte("---\n")) {
-		u := &unstructured.Unstructured{}
-		must(t, yaml.Unmarshal(doc, &u.Object))
-		must(t, api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), client.FieldOwner("kubectl")))
-		t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), u) })
-	}
+	applied(t, "../../config/manager/deletion.yaml")
 	namespace := newNamespace(t)
-	made := func(name string, edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
-		u := etcdObject(t, "v1", name, namespace, "")
-		edit(u)
-		must(t, api.Create(t.Context(), u))
-		t.Cleanup(func() {
-			_ = api.Patch(context.WithoutCancel(t.Context()), u, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
-		})
-		return u
+	free := undeletable(t, namespace, "free", finalizers())
+	held := undeletable(t, namespace, "held", finalizers(holder))
+	passed := undeletable(t, namespace, "passed", bypassed(holder))
+	for _, how := range []client.PropagationPolicy{client.PropagationPolicy(metav1.DeletePropagationForeground), client.PropagationPolicy(metav1.DeletePropagationOrphan)} {
+		refusesDeletion(t, held, "use --cascade=background", how)
+		must(t, errors.Join(tryDeletion(t, free, how), tryDeletion(t, passed, how)))
 	}
-	free := made("free", func(*unstructured.Unstructured) {})
-	held := made("held", func(u *unstructured.Unstructured) { u.SetFinalizers([]string{holder}) })
-	passed := made("passed", func(u *unstructured.Unstructured) {
-		u.SetFinalizers([]string{holder})
-		u.SetAnnotations(map[string]string{lifecycle.AnnotationBypass: "it goes", lifecycle.AnnotationBypassBy: "admin"})
+	must(t, tryDeletion(t, held, client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	must(t, tryDeletion(t, held))
+}
+
+// Without a propagation policy the API server takes it from the object's own finalizers.
+func TestFinalizersThatChooseTheCascadeAreRefused(t *testing.T) {
+	applied(t, "../../config/manager/deletion.yaml")
+	namespace, orphan := newNamespace(t), true
+	background := client.PropagationPolicy(metav1.DeletePropagationBackground)
+	for i, chosen := range []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents} {
+		held := undeletable(t, namespace, fmt.Sprintf("held-%d", i), finalizers(holder, chosen))
+		refusesDeletion(t, held, "use --cascade=background")
+		refusesDeletion(t, held, "use --cascade=background", &client.DeleteOptions{Raw: &metav1.DeleteOptions{OrphanDependents: &orphan}})
+		must(t, tryDeletion(t, held, background)) // as kubectl, and the namespace controller
+		must(t, tryDeletion(t, undeletable(t, namespace, fmt.Sprintf("free-%d", i), finalizers(chosen))))
+		must(t, tryDeletion(t, undeletable(t, namespace, fmt.Sprintf("passed-%d", i), bypassed(holder, chosen))))
+	}
+}
+
+// A write that leaves the finalizers out, as kubectl replace does, takes the hold away until the operator restores it.
+func TestADeletionWithoutTheFinalizerIsRefused(t *testing.T) {
+	installRings(t)
+	applied(t, "../../config/manager/deletion.yaml")
+	namespace := newNamespace(t)
+	bare := undeletable(t, namespace, "bare", func(u *unstructured.Unstructured) { u.SetLabels(map[string]string{"tier": "production"}) })
+	other := undeletable(t, namespace, "other", finalizers())
+	passed := undeletable(t, namespace, "passed", bypassed())
+	passed.SetLabels(bare.GetLabels())
+	must(t, api.Update(t.Context(), passed))
+	policy := newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) {
+		frozen(s)
+		s.Selector.Kinds = []string{"EtcdCluster"}
+		s.Selector.Labels = &metav1.LabelSelector{MatchLabels: bare.GetLabels()}
 	})
-	try := func(u *unstructured.Unstructured, how metav1.DeletionPropagation) error {
-		return api.Delete(t.Context(), u, client.PropagationPolicy(how), client.DryRunAll)
-	}
-	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
-		eventually(t, "it is refused", func() error {
-			if err := try(held, how); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "use --cascade=background") {
-				return fmt.Errorf("%s: got %w", how, err)
-			}
-			return nil
-		})
-		must(t, errors.Join(try(free, how), try(passed, how)))
-	}
-	must(t, try(held, metav1.DeletePropagationBackground))
-	must(t, api.Delete(t.Context(), held.DeepCopy(), client.DryRunAll))
+	refusesDeletion(t, bare, `the policy "`+policy.Name+`" can hold the deletion of bare`)
+	must(t, errors.Join(tryDeletion(t, other), tryDeletion(t, passed)))
+	bare.SetFinalizers([]string{holder})
+	must(t, api.Update(t.Context(), bare))
+	must(t, tryDeletion(t, bare))
+	bare.SetFinalizers([]string{"example.com/other"})
+	must(t, api.Update(t.Context(), bare))
+	refusesDeletion(t, bare, "can hold the deletion of bare")
+	must(t, api.Delete(t.Context(), policy))
+	eventually(t, "no policy holds it", func() error { return tryDeletion(t, bare) })
+}
+
+// In a namespace that is being deleted nothing can be kept, and its controller deletes what is in it.
+func TestADeletionWithItsNamespaceIsAccepted(t *testing.T) {
+	installRings(t)
+	applied(t, "../../config/manager/deletion.yaml")
+	namespace := newNamespace(t)
+	bare := undeletable(t, namespace, "bare", finalizers())
+	newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) {
+		frozen(s)
+		s.Selector.Kinds = []string{"EtcdCluster"}
+	})
+	refusesDeletion(t, bare, "can hold the deletion of bare")
+	must(t, api.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	eventually(t, "it goes with its namespace", func() error { return tryDeletion(t, bare) })
 }
