@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,8 +45,8 @@ func (m *monkey) printPlan(p chaosPlan) {
 		rows = append(rows, cells(fmt.Sprint(a.Number), a.Instance, a.Manipulation, strings.Join(a.Objects, ","), a.Sentence))
 	}
 	m.sayAll(m.table(rows))
-	for instance, why := range p.Waits {
-		m.say("Now nothing would begin for %s: %s", instance, why)
+	for _, instance := range slices.Sorted(maps.Keys(p.Waits)) {
+		m.say("Now nothing would begin for %s: %s", instance, p.Waits[instance])
 	}
 	m.printLeftOut(p.LeftOut)
 	m.say("Nothing was done. Each manipulation would begin when the instance has healed from the one before. Seed %d.", p.Seed)

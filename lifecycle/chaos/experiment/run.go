@@ -198,14 +198,18 @@ func (r *run) begin(ctx context.Context, i int, s State, a Act) (Act, Done, bool
 		}
 		a.At, a.Manipulation, a.Sentence = r.Now(), m.Name, m.Sentence
 		done, err := r.do(ctx, instance, m, &a)
+		var left error // of what was done in part
+		if err != nil && done.Undo != nil {
+			left = undo(ctx, done)
+		}
 		switch {
-		case errors.Is(err, ErrImpossible):
+		case errors.Is(err, ErrImpossible) && left == nil:
 			impossible[m.Name] = true
 			r.leaveOut(instance, m.Name, err.Error())
+		case ctx.Err() != nil && left == nil:
+			return a, done, false // the user has ended it
 		case err != nil:
-			if done.Undo != nil {
-				err = errors.Join(err, undo(ctx, done))
-			}
+			err = errors.Join(err, left)
 			r.end(Failed, fmt.Sprintf("%s of %s: %s.", m.Name, instance, err))
 			return a, done, false
 		default:

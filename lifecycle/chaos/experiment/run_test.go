@@ -28,6 +28,8 @@ type world struct {
 	// refuse is what Do returns, by the name of the manipulation; deaf what Announce does.
 	refuse map[string]error
 	deaf   error
+	// stuck is what undoing returns.
+	stuck error
 
 	hurt      time.Time
 	isolated  bool
@@ -70,7 +72,7 @@ func (w *world) Look(ctx context.Context) (experiment.State, error) {
 }
 
 func (w *world) Names(_ context.Context, m chaos.Manipulation, target int) ([]string, error) {
-	if err := w.refuse[m.Name]; errors.Is(err, experiment.ErrImpossible) {
+	if err := w.refuse[m.Name]; errors.Is(err, experiment.ErrImpossible) && !m.Lasts {
 		return nil, err
 	}
 	return []string{fmt.Sprint(m.Object.Kind, "-", target%3)}, nil
@@ -82,16 +84,16 @@ func (w *world) Announce(_ context.Context, a experiment.Act) error {
 }
 
 func (w *world) Do(_ context.Context, m chaos.Manipulation, _ int) (done experiment.Done, err error) {
+	if m.Lasts {
+		w.isolated = true
+		done.Undo = func(ctx context.Context) error { w.isolated = false; return errors.Join(w.stuck, ctx.Err()) }
+	}
 	if err := w.refuse[m.Name]; err != nil {
 		return done, err
 	}
 	w.did, w.hurt = append(w.did, m.Name), time.Now()
 	*w.together++
 	*w.most = max(*w.most, *w.together)
-	if m.Lasts {
-		w.isolated = true
-		done.Undo = func(ctx context.Context) error { w.isolated = false; return ctx.Err() }
-	}
 	done.Healed = func(context.Context) (bool, error) { return w.healed(), nil }
 	return done, nil
 }
@@ -268,6 +270,26 @@ func TestInterruptionUndoes(t *testing.T) {
 			t.Errorf("isolated %v, announced %v, %+v", w.isolated, w.announced, r.Acts[0])
 		}
 	})
+}
+
+// A manipulation that was done in part is undone before another one is chosen.
+func TestWhatWasDoneInPartIsUndone(t *testing.T) {
+	isolate := func(e *experiment.Experiment) { e.Catalogue = only("pod-isolate") }
+	w := serving("etcd/e")
+	w.refuse = map[string]error{"pod-isolate": fmt.Errorf("%w: forbidden", experiment.ErrImpossible)}
+	ends(t, try(t, isolate, w), 0, experiment.Exhausted, "")
+	if w.isolated {
+		t.Error("it is isolated")
+	}
+	w.stuck = errors.New("cannot delete")
+	ends(t, try(t, isolate, w), 0, experiment.Failed, "cannot delete")
+}
+
+func TestWhatCannotBeUndoneIsReported(t *testing.T) {
+	w := serving("etcd/e")
+	w.stuck = errors.New("cannot delete")
+	r := try(t, func(e *experiment.Experiment) { e.Catalogue = only("pod-isolate") }, w)
+	ends(t, r, 1, experiment.Failed, "it could not be undone: cannot delete")
 }
 
 func TestWhatCannotBeAnnouncedIsNotDone(t *testing.T) {
