@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/anishathalye/porcupine"
@@ -41,6 +42,10 @@ type historian struct {
 	cancel context.CancelFunc
 	all    sync.WaitGroup
 	began  time.Time
+
+	// epoch moves on to new registers after each write whose outcome is unknown: many of them
+	// in one register make too many orders possible.
+	epoch atomic.Int64
 
 	mu      sync.Mutex
 	history []porcupine.Operation
@@ -90,14 +95,19 @@ func (h *historian) connect(ctx context.Context, nth int) *grpc.ClientConn {
 // once does one operation. A read that failed tells nothing and is left out; a write that
 // failed may have happened at any later time.
 func (h *historian) once(ctx context.Context, line *grpc.ClientConn, hand, n int) bool {
-	op := operation{register: fmt.Sprintf("register/%d", n%registers), write: (n/registers+hand)%2 == 0, value: fmt.Sprintf("%d-%d", hand, n)}
+	op := operation{
+		register: fmt.Sprintf("register/%d/%d", h.epoch.Load(), n%registers), write: (n/registers+hand)%2 == 0, value: fmt.Sprintf("%d-%d", hand, n),
+	}
 	limited, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	call := time.Since(h.began)
-	got, err := h.ask1(limited, line, op)
+	got, err := h.request(limited, line, op)
 	done := porcupine.Operation{ClientId: hand, Input: op, Call: int64(call), Output: result{value: got, unknown: err != nil}, Return: int64(time.Since(h.began))}
 	if err != nil {
 		done.Return = math.MaxInt64
+	}
+	if err != nil && op.write {
+		h.epoch.Add(1)
 	}
 	if err == nil || op.write {
 		h.mu.Lock()
@@ -107,7 +117,7 @@ func (h *historian) once(ctx context.Context, line *grpc.ClientConn, hand, n int
 	return err == nil
 }
 
-func (h *historian) ask1(ctx context.Context, line *grpc.ClientConn, op operation) (string, error) {
+func (h *historian) request(ctx context.Context, line *grpc.ClientConn, op operation) (string, error) {
 	kv := pb.NewKVClient(line)
 	if op.write {
 		_, err := kv.Put(ctx, &pb.PutRequest{Key: []byte(op.register), Value: []byte(op.value)})
