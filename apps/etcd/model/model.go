@@ -116,7 +116,8 @@ func (m *Model) Safe() error {
 			continue
 		}
 		learners++
-		if p, ok := m.pods[e.name]; ok && p.exposure == etcd.Exposed {
+		// A pod that is being deleted is no ready endpoint any more.
+		if p, ok := m.pods[e.name]; ok && p.exposure == etcd.Exposed && !p.leaving {
 			m.violated("clients are led to %s, a learner", e.name)
 		}
 	}
