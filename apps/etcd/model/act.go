@@ -19,6 +19,7 @@ var (
 	errNotFound  = errors.New("etcdserver: member not found")
 	errLearners  = errors.New("etcdserver: too many learner members in cluster")
 	errLagging   = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
+	errGoing     = errors.New("the volume is being deleted")
 	errExists    = errors.New("etcdserver: peerURLs exists")
 )
 
@@ -76,9 +77,13 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	return m.apply(want, s, fx)
 }
 
-// note writes the version on the claim, before anything can run with it.
+// note writes the version on the claim, before anything can run with it. A claim that is
+// being deleted is seen by the live read that the driver makes, also from a stale cache.
 func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
 	v := s.Args[etcd.ArgVersion]
+	if d, ok := m.disks[s.Target]; ok && d.doomed && !m.volatile {
+		return errGoing
+	}
 	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
 		return nil
 	}
