@@ -83,6 +83,17 @@ func movedURL(want goal, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
 }
 
+// divided removes nobody while members that serve have different lists of members, e.g.
+// after one was started with --force-new-cluster.
+func divided(seen World) lifecycle.Decision {
+	if seen.Divided == "" {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("MembersDivided", fmt.Sprintf(
+		"The members disagree about who is a member: %s. Clients may write to either side. Governor removes nothing. "+
+			"Decide which side keeps its data, and delete the PersistentVolumeClaims and the pods of the other.", seen.Divided))
+}
+
 // unidentified holds every removal while etcd lists a member that may be one of ours
 // under another URL: one whose ID was never seen, and which does not answer now.
 func unidentified(want goal, seen World) lifecycle.Decision {

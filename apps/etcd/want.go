@@ -250,6 +250,18 @@ func memberName(want *etcdv1.EtcdCluster, number int64) string {
 	return fmt.Sprintf("%s-%d", want.Name, number)
 }
 
+// IsMemberName says that Governor would give a member of the cluster this name.
+func IsMemberName(want *etcdv1.EtcdCluster, name string) bool {
+	n := Number(name)
+	return n >= 0 && name == memberName(want, n)
+}
+
+// MayHaveAdded says that Governor has added a member of this name, or was about to when
+// the status was last written. Numbers are given in their order.
+func MayHaveAdded(want *etcdv1.EtcdCluster, name string) bool {
+	return IsMemberName(want, name) && Number(name) <= max(memory(want).NextMember, int64(want.Spec.Size))
+}
+
 // nextNumber is one that no member, living or dead, has had.
 func nextNumber(want *etcdv1.EtcdCluster, seen World) int64 {
 	next := memory(want).NextMember

@@ -66,13 +66,13 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		return view{}, err
 	}
 	said := d.ask(ctx, want, p, keys)
-	r := call(ctx, want, identity(want, said), said)
+	r := call(ctx, want, identity(want, said), said, candidates(want, p, nil))
 	d.askStrangers(ctx, want, keys, r, said)
 	if err := d.findListed(ctx, want, p, r); err != nil {
 		return view{}, err
 	}
 	v := view{parts: p, speakers: speakers(r.cluster, said), world: etcd.World{
-		Orphans: p.orphans, Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
+		Orphans: p.orphans, Divided: r.divided, Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, said),
 	}}

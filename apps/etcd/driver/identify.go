@@ -18,10 +18,14 @@ type evidence func(*pb.Member) (name string, ok bool)
 // is: as its own pod answers, or as the status remembers it. Its name and its URL are
 // hints, for etcdctl can change a URL and a member that has not started has no name. The
 // stronger evidence speaks first, for all entries, and names each member once.
-func identify(want *etcdv1.EtcdCluster, cluster uint64, list []*pb.Member, said map[string]answer) []entry {
+//
+// With etcdctl, every client can add a member with any URL. A URL names a member of ours
+// only if Governor may have given it: the name has objects, or no higher number than the
+// next one.
+func identify(want *etcdv1.EtcdCluster, cluster uint64, list []*pb.Member, said map[string]answer, known map[string]bool) []entry {
 	entries := make([]entry, len(list))
 	taken := map[string]bool{}
-	for _, tells := range []evidence{answered(cluster, said), rememberedID(want), published(said), byURL(want)} {
+	for _, tells := range []evidence{answered(cluster, said), rememberedID(want), published(said), byURL(want, known)} {
 		for i, m := range list {
 			if name, ok := tells(m); ok && entries[i].Member == nil && !taken[name] {
 				entries[i], taken[name] = entry{Member: m, name: name}, true
@@ -54,7 +58,7 @@ func answered(cluster uint64, said map[string]answer) evidence {
 func rememberedID(want *etcdv1.EtcdCluster) evidence {
 	ids := map[string]string{}
 	for _, m := range want.Status.Members {
-		if etcd.Number(m.Name) >= 0 {
+		if etcd.IsMemberName(want, m.Name) {
 			ids[m.ID] = m.Name
 		}
 	}
@@ -75,10 +79,10 @@ func published(said map[string]answer) evidence {
 
 // byURL is the place that the operator gave the member, in any spelling of the pod's
 // name that DNS knows.
-func byURL(want *etcdv1.EtcdCluster) evidence {
+func byURL(want *etcdv1.EtcdCluster, known map[string]bool) evidence {
 	return func(m *pb.Member) (string, bool) {
 		for _, peer := range m.PeerURLs {
-			if name, ok := nameOf(want, peer); ok {
+			if name, ok := nameOf(want, peer); ok && (known[name] || etcd.MayHaveAdded(want, name)) {
 				return name, true
 			}
 		}
@@ -93,7 +97,7 @@ func nameOf(want *etcdv1.EtcdCluster, peer string) (string, bool) {
 	}
 	host, _, _ := strings.Cut(u.Hostname(), ".")
 	name, ok := strings.CutSuffix(host, "-0")
-	if !ok || etcd.Number(name) < 0 {
+	if !ok || !etcd.IsMemberName(want, name) {
 		return "", false
 	}
 	ours, err := url.Parse(etcd.PeerURL(want, name))

@@ -27,11 +27,14 @@ func TestIdentifyByURL(t *testing.T) {
 		"Cluster":   {"of another cluster in the namespace", "", []string{"http://my-etcd-0-0.etcd.ns.svc:2380"}, "f0", true},
 		"NoNumber":  {"a pod that is none of a member", "", []string{"http://my-etcd-x-0.my-etcd.ns.svc:2380"}, "f0", true},
 		"Garbage":   {"what etcd would not take, but a lying member may say", "", []string{":// x"}, "f0", true},
+		"TooHigh":   {"no operator gave it the number", "", []string{"http://my-etcd-9223372036854775806-0.my-etcd.ns.svc:2380"}, "f0", true},
+		"Prefix":    {"another cluster's member under our Service", "", []string{"http://orders-0-0.my-etcd.ns.svc:2380"}, "f0", true},
+		"Zeros":     {"a number that is written in another way", "", []string{"http://my-etcd-00-0.my-etcd.ns.svc:2380"}, "f0", true},
 		"None":      {"no URL at all", "", nil, "f0", true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := identify(plain(c.domain), 1, []*pb.Member{{ID: 0xf0, PeerURLs: c.urls}}, nil)[0]
+			got := identify(plain(c.domain), 1, []*pb.Member{{ID: 0xf0, PeerURLs: c.urls}}, nil, map[string]bool{"my-etcd-3": true})[0]
 			if got.name != c.want || got.stranger != c.stranger {
 				t.Errorf("%s: got %s, stranger %v", c.reason, got.name, got.stranger)
 			}
@@ -69,7 +72,7 @@ func TestIdentifyPrefersTheStrongerEvidence(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			for i, got := range identify(c.want, 1, c.list, c.said) {
+			for i, got := range identify(c.want, 1, c.list, c.said, nil) {
 				if got.name != c.names[i] {
 					t.Errorf("%s: entry %d is %s, want %s", c.reason, i, got.name, c.names[i])
 				}

@@ -3,7 +3,10 @@ package driver
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"strconv"
+	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -19,6 +22,8 @@ type roll struct {
 	speaker answer
 	entries []entry
 	alarms  []*pb.AlarmMember
+	// divided says how members of one cluster differ about who is a member.
+	divided string
 }
 
 type entry struct {
@@ -43,20 +48,62 @@ func (r roll) ours() map[string]bool {
 // call asks the members for their list, the leader first. Before 3.5 a list is not
 // linearizable by itself (CHANGELOG-3.5), but who has just answered a linearizable
 // read has applied every change of the list that came before it.
-func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said map[string]answer) roll {
+func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said map[string]answer, known map[string]bool) roll {
 	r := roll{cluster: cluster}
-	for _, a := range speakers(cluster, said) {
+	able := speakers(cluster, said)
+	if r.divided = divided(ctx, able); r.divided != "" {
+		return r
+	}
+	for _, a := range able {
 		ctx, cancel := context.WithTimeout(ctx, answerWithin)
 		defer cancel()
 		list, err := pb.NewClusterClient(a.line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
 		if err != nil || list.Header.GetClusterId() != cluster {
 			continue
 		}
-		r.speaker, r.entries = a, identify(want, cluster, list.Members, said)
+		r.speaker, r.entries = a, identify(want, cluster, list.Members, said, known)
 		r.alarms = alarms(ctx, a, said)
 		return r
 	}
 	return r
+}
+
+// divided compares the lists of all speakers that do not follow one leader. After
+// --force-new-cluster a member keeps both its IDs and lists only itself, while the others
+// serve on: to believe one list would remove who is only in the other.
+func divided(ctx context.Context, able []answer) string {
+	led := func(a, b answer) bool { return a.status.Leader == b.status.Leader }
+	if len(slices.CompactFunc(slices.Clone(able), led)) < 2 {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
+	lists := map[string][]string{}
+	for _, a := range able {
+		list, err := pb.NewClusterClient(a.line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+		if err != nil {
+			continue // it has no quorum behind it any more
+		}
+		key := strings.Join(ids(list.Members), " ")
+		lists[key] = append(lists[key], strconv.FormatUint(a.status.Header.GetMemberId(), 16))
+	}
+	if len(lists) < 2 {
+		return ""
+	}
+	var all []string
+	for _, list := range slices.Sorted(maps.Keys(lists)) {
+		all = append(all, strings.Join(lists[list], ", ")+" says "+list)
+	}
+	return strings.Join(all, "; ")
+}
+
+func ids(members []*pb.Member) []string {
+	var all []string
+	for _, m := range members {
+		all = append(all, strconv.FormatUint(m.ID, 16))
+	}
+	slices.Sort(all)
+	return all
 }
 
 // speakers are the voters that have a quorum behind them, the leader first.

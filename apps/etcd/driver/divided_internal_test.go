@@ -1,0 +1,61 @@
+package driver
+
+import (
+	"context"
+	"testing"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/governor-dev/governor/apps/etcd"
+)
+
+// counted is a member that lists the members with these IDs, or has no quorum behind it.
+type counted struct {
+	pb.UnimplementedClusterServer
+	ids []uint64
+}
+
+func (c *counted) MemberList(context.Context, *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	if len(c.ids) == 0 {
+		return nil, status.Error(codes.Unavailable, "etcdserver: no leader")
+	}
+	r := &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 1}}
+	for _, id := range c.ids {
+		r.Members = append(r.Members, &pb.Member{ID: id})
+	}
+	return r, nil
+}
+
+// A member that was started with --force-new-cluster keeps its IDs, lists only itself, and
+// answers like every other one. Neither list is believed then, whoever speaks first.
+func TestListsThatDifferAreNotBelieved(t *testing.T) {
+	all := []uint64{1, 2, 3}
+	cases := map[string]struct {
+		reason  string
+		lists   [][]uint64 // of the members 1, 2, 3
+		leaders []uint64
+		divided bool
+	}{
+		"Forced":   {"two lists", [][]uint64{{1}, all, all}, []uint64{1, 2, 2}, true},
+		"Election": {"a new leader, and one list", [][]uint64{all, all, all}, []uint64{1, 2, 2}, false},
+		"Away":     {"who has no quorum any more has no word", [][]uint64{{}, all, all}, []uint64{1, 2, 2}, false},
+		"Whole":    {"one leader", [][]uint64{all, all, all}, []uint64{2, 2, 2}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			said := map[string]answer{}
+			for i, list := range c.lists {
+				a := says(uint64(i+1), 1, c.leaders[i], etcd.Healthy)
+				a.line = serve(t, func(s *grpc.Server) { pb.RegisterClusterServer(s, &counted{ids: list}) })
+				said[string(rune('a'+i))] = a
+			}
+			r := call(t.Context(), plain(""), 1, said, nil)
+			if (r.divided != "") != c.divided || r.known() == c.divided {
+				t.Errorf("%s: divided %q, the list is known: %v", c.reason, r.divided, r.known())
+			}
+		})
+	}
+}
