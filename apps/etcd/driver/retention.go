@@ -20,10 +20,19 @@ func owns(want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == want.UID })
 }
 
+// owner is the reference by which garbage collection deletes a claim with its cluster. It
+// is no controller reference: an object has one controller at most, and a claim may
+// already have another, such as a backup tool.
+func owner(want *etcdv1.EtcdCluster) metav1.OwnerReference {
+	ref := *metav1.NewControllerRef(want, kind)
+	ref.Controller = nil
+	return ref
+}
+
 // create makes the volume. It has the cluster as its owner unless it is to outlive it.
 func (d *Driver) create(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) error {
 	if !etcd.Retains(want) {
-		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}
+		claim.OwnerReferences = []metav1.OwnerReference{owner(want)}
 	}
 	return d.client.Create(ctx, claim)
 }
@@ -42,7 +51,7 @@ func (d *Driver) own(ctx context.Context, want *etcdv1.EtcdCluster, p parts, s l
 		err := d.edit(ctx, claim, func() {
 			claim.OwnerReferences = slices.DeleteFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == want.UID })
 			if owned {
-				claim.OwnerReferences = append(claim.OwnerReferences, *metav1.NewControllerRef(want, kind))
+				claim.OwnerReferences = append(claim.OwnerReferences, owner(want))
 			}
 		})
 		if err != nil {

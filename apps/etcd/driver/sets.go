@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -28,7 +29,11 @@ type edit struct {
 	set, cluster int64 // generations
 	exposure     etcd.Exposure
 	legacy       bool
+	bare         bool // it lacks labels, which no generation tells
 	fields       string
+	// applied says that the declaration was applied to this very generation, and another
+	// one did not come of it: an admission webhook keeps the fields as they are.
+	applied bool
 }
 
 func newEdits() *edits { return &edits{found: map[types.UID]edit{}} }
@@ -49,6 +54,16 @@ func (e *edits) put(set types.UID, found edit) {
 	e.found[set] = found
 }
 
+// applied remembers that the declaration was applied to this generation.
+func (e *edits) applied(set *appsv1.StatefulSet) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if found := e.found[set.UID]; found.set == set.Generation {
+		found.applied = true
+		e.found[set.UID] = found
+	}
+}
+
 // findEdits names what was changed in the members' StatefulSets.
 func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
 	for i := range v.world.Members {
@@ -57,10 +72,11 @@ func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
 		if set == nil {
 			continue
 		}
-		now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: v.world.LegacyKeys}
+		now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: v.world.LegacyKeys, bare: bare(set)}
 		known := d.edits.get(set.UID)
-		now.fields = known.fields
+		now.fields, now.applied = known.fields, known.applied
 		if now != known {
+			now.applied = false
 			fields, err := d.edited(want, v.world, *m, set)
 			if err != nil {
 				return err
@@ -68,9 +84,15 @@ func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
 			now.fields = strings.Join(fields, ", ")
 			d.edits.put(set.UID, now)
 		}
-		m.Set.Edited = now.fields
+		if m.Set.Edited = now.fields; now.applied {
+			m.Set.Edited = ""
+		}
 	}
 	return nil
+}
+
+func bare(set *appsv1.StatefulSet) bool {
+	return set.Spec.Selector != nil && lacksLabels(set.Spec.Selector.MatchLabels, set)
 }
 
 // edited compares the StatefulSet with what would be applied for the same member. One of
@@ -95,13 +117,19 @@ func (d *Driver) edited(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member
 	return d.comparer.Differs(want, declared, set)
 }
 
-// restoreSet applies the declaration. It makes no volume: the member has one.
+// restoreSet applies the declaration, once for each generation: what changes nothing, or is
+// refused by a policy, must not keep other repairs waiting. It makes no volume: the member
+// has one.
 func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
 	set, err := etcd.StatefulSet(want, v.world, s)
 	if err != nil {
 		return err
 	}
-	return apply.One(ctx, d.client, d.live, want, set)
+	err = apply.One(ctx, d.client, d.live, want, set)
+	if seen := v.parts.sets[s.Target]; seen != nil && (err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+		d.edits.applied(seen)
+	}
+	return err
 }
 
 // labelVolume gives the claim its labels again.
