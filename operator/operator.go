@@ -47,8 +47,8 @@ type Options struct {
 	// APIs add the kinds of its applications to a scheme. Those of Kubernetes itself are there already.
 	APIs []func(*runtime.Scheme) error
 
-	// Register adds its applications, with engine.Register for each. It is called again when the operator begins anew,
-	// as it does after an outage of the API server.
+	// Register adds its applications, with engine.Register for each. It is called again when the operator starts again
+	// in the same process, as it does after an outage of the API server or when it has lost its lease.
 	Register func(*engine.Operator) error
 
 	// Conversions are between versions of its kinds; nil if each has one version.

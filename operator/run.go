@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -40,6 +39,8 @@ type flags struct {
 	leaseSeconds int
 	debug        bool
 	webhooks     webhooks
+	health       health
+	candidate    *candidate
 }
 
 func runCommand(options Options) *cobra.Command {
@@ -59,12 +60,7 @@ func runCommand(options Options) *cobra.Command {
 			if o.leaseSeconds < 3 {
 				return fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
 			}
-			for {
-				if err := o.live(cmd.Context()); !errors.Is(err, errOutage) {
-					return err
-				}
-				ctrl.Log.Info("beginning anew: the API server was away")
-			}
+			return o.run(cmd.Context())
 		},
 	}
 	o.define(cmd)
@@ -79,7 +75,7 @@ func Run(ctx context.Context, cfg *rest.Config, options Options, namespaces ...s
 		return err
 	}
 	o := flags{Options: options, namespaces: namespaces, metricsAddr: "0", healthAddr: "0", leaseSeconds: 15}
-	mgr, err := o.manager(o.unthrottled(cfg))
+	mgr, _, err := o.manager(o.unthrottled(cfg), nil)
 	if err != nil {
 		return err
 	}
@@ -107,7 +103,25 @@ func (o *flags) level() slog.Level {
 	return slog.LevelInfo
 }
 
-// live runs the operator until the context ends, or an outage of the API server does.
+// run runs one manager after the other until the context ends.
+func (o *flags) run(ctx context.Context) error {
+	if err := o.health.listen(ctx, o.healthAddr); err != nil {
+		return err
+	}
+	var err error
+	if o.candidate, err = newCandidate(); err != nil {
+		return err
+	}
+	for {
+		err := o.live(ctx)
+		if !errors.Is(err, errOutage) && !errors.Is(err, errResigned) {
+			return err
+		}
+		ctrl.Log.Info("starting again in this process", "because", err.Error())
+	}
+}
+
+// live runs the operator until the context ends, an outage of the API server does, or the leader resigns.
 func (o *flags) live(ctx context.Context) error {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
@@ -117,54 +131,89 @@ func (o *flags) live(ctx context.Context) error {
 		return err
 	}
 	away := newOutage()
-	mgr, err := o.manager(away.listen(o.unthrottled(cfg)))
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	loud := away.listen(o.unthrottled(cfg))
+	term, err := o.term(loud, stop)
 	if err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() { stop(away.over(ctx, cfg)) }()
-	if err := mgr.Start(ctx); err != nil {
+	mgr, op, err := o.manager(loud, term)
+	if err != nil {
 		return err
 	}
-	if errors.Is(context.Cause(ctx), errOutage) {
-		return errOutage
-	}
-	return nil
+	defer o.health.during(o.webhooks.checks())()
+	go func() { stop(away.over(ctx, cfg)) }()
+	return serve(ctx, mgr, op, term.end())
 }
 
-// manager returns the operator with all its applications, not yet started.
-func (o *flags) manager(cfg *rest.Config) (manager.Manager, error) {
-	if err := o.webhooks.locate(); err != nil {
+// serve returns why the context ended, when nothing acts any more. Another may lead then, also in this process. It returns
+// early if that takes until the lease is over, so that the process ends.
+func serve(ctx context.Context, mgr manager.Manager, op *engine.Operator, over <-chan struct{}) error {
+	ended := make(chan error, 1)
+	go func() {
+		err := mgr.Start(ctx)
+		op.Wait()
+		ended <- err
+	}()
+	select {
+	case <-over:
+		return errOverrun
+	case err := <-ended:
+		if cause := context.Cause(ctx); err == nil && !errors.Is(cause, context.Canceled) {
+			return cause
+		}
+		return err
+	}
+}
+
+// term is the lease of the next manager, or nil without leader election.
+func (o *flags) term(cfg *rest.Config, resign func(error)) (*lease, error) {
+	if !o.leaderElect {
+		return nil, nil
+	}
+	lock, err := o.lock(cfg, o.candidate.identity)
+	if err != nil {
 		return nil, err
+	}
+	return newLease(lock, o.candidate, o.leaseDuration(), resign), nil
+}
+
+// manager returns the operator with all its applications, not yet started. It acts during the term, or always if that
+// is nil.
+func (o *flags) manager(cfg *rest.Config, term *lease) (manager.Manager, *engine.Operator, error) {
+	if err := o.webhooks.locate(); err != nil {
+		return nil, nil, err
 	}
 	scheme, err := newScheme(o.APIs)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	mgr, err := ctrl.NewManager(cfg, o.managerOptions(cfg, scheme))
+	mgr, err := ctrl.NewManager(cfg, o.managerOptions(scheme, term))
 	if err != nil {
-		return nil, fmt.Errorf("cannot prepare the operator: %w", err)
+		return nil, nil, fmt.Errorf("cannot prepare the operator: %w", err)
 	}
-	return mgr, o.outfit(mgr)
+	op, err := o.outfit(mgr, term)
+	return mgr, op, err
 }
 
 // outfit gives the manager all that it runs.
-func (o *flags) outfit(mgr manager.Manager) error {
-	if err := probes(mgr); err != nil {
-		return err
-	}
+func (o *flags) outfit(mgr manager.Manager, term *lease) (*engine.Operator, error) {
 	if err := o.webhooks.keep(mgr, o.Options); err != nil {
-		return err
+		return nil, err
 	}
-	op, err := engine.New(mgr, engine.Options{
+	options := engine.Options{
 		Name: o.Name, Namespaces: o.namespaces, Budget: o.budget, Version: o.Version, Webhooks: o.webhooks.on,
 		PolicyStatus: o.PolicyStatus,
-	})
-	if err != nil {
-		return err
 	}
-	return o.Register(op)
+	if term != nil {
+		options.MayAct = term.held
+	}
+	op, err := engine.New(mgr, options)
+	if err != nil {
+		return nil, err
+	}
+	return op, o.Register(op)
 }
 
 // unthrottled leaves pacing to the API server, which knows its load and is fair. What
@@ -187,23 +236,26 @@ func terse(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-func (o *flags) managerOptions(cfg *rest.Config, scheme *runtime.Scheme) manager.Options {
-	lease := time.Duration(o.leaseSeconds) * time.Second
-	renew, retry := lease*2/3, lease/5
-	return manager.Options{
+func (o *flags) leaseDuration() time.Duration { return time.Duration(o.leaseSeconds) * time.Second }
+
+func (o *flags) managerOptions(scheme *runtime.Scheme, term *lease) manager.Options {
+	duration := o.leaseDuration()
+	renew, retry := duration*2/3, duration/5
+	options := manager.Options{
 		Scheme:                        scheme,
-		LeaderElection:                o.leaderElect,
+		LeaderElection:                term != nil,
 		LeaderElectionID:              o.Lease,
-		LeaderElectionConfig:          terse(cfg),
-		LeaderElectionNamespace:       o.leaderSpace,
-		LeaderElectionReleaseOnCancel: true, // Start returns an error, and the process ends, if what acts has not stopped by then
-		LeaseDuration:                 &lease,
+		LeaderElectionReleaseOnCancel: true, // what acts has stopped by then, or Start returns an error and the process ends
+		LeaseDuration:                 &duration,
 		RenewDeadline:                 &renew,
 		RetryPeriod:                   &retry,
 		Metrics:                       o.metrics(),
-		HealthProbeBindAddress:        o.healthAddr,
 		WebhookServer:                 o.webhooks.server(),
 	}
+	if term != nil {
+		options.LeaderElectionResourceLockInterface = term
+	}
+	return options
 }
 
 // metrics are served with the webhooks' certificate. An operator without webhooks makes
@@ -218,13 +270,6 @@ func (o *flags) metrics() metricsserver.Options {
 		m.TLSOpts = []func(*tls.Config){o.webhooks.configure}
 	}
 	return m
-}
-
-func probes(mgr manager.Manager) error {
-	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
-		return err
-	}
-	return mgr.AddReadyzCheck("ping", healthz.Ping)
 }
 
 func newScheme(apis []func(*runtime.Scheme) error) (*runtime.Scheme, error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
@@ -27,6 +28,7 @@ type webhooks struct {
 	secret    string
 	namespace string
 	serving   *certs.Serving
+	ready     healthz.Checker // nil without webhooks
 }
 
 func (w *webhooks) define(f *pflag.FlagSet, name string) {
@@ -76,11 +78,18 @@ func (w *webhooks) keep(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)
 	}
-	if err := mgr.AddReadyzCheck("webhook-certificate", keeper.Ready); err != nil {
-		return err
-	}
+	w.ready = keeper.Ready
 	if o.Conversions != nil {
 		mgr.GetWebhookServer().Register(conversion.Path, o.Conversions)
 	}
 	return mgr.Add(keeper)
+}
+
+// checks are those of readiness.
+func (w *webhooks) checks() map[string]healthz.Checker {
+	checks := map[string]healthz.Checker{"ping": healthz.Ping}
+	if w.ready != nil {
+		checks["webhook-certificate"] = w.ready
+	}
+	return checks
 }

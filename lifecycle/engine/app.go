@@ -23,6 +23,7 @@ import (
 	"cmp"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -54,6 +55,10 @@ type Options struct {
 	// them, if their scheme knows the kinds; the status has one writer.
 	PolicyStatus bool
 
+	// MayAct reports whether this process still leads. It is asked before each stage of a reconciliation: a process that
+	// was suspended may have lost its lease without knowing it. Nil means always.
+	MayAct func() bool
+
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 }
@@ -70,7 +75,14 @@ type Operator struct {
 	rules   *rules
 	// advice and previews are nil without webhooks.
 	advice, previews *desk
+	// running are the applications, which end when all their steps have.
+	running sync.WaitGroup
 }
+
+// Wait returns when no application runs any more. The manager's Start returns before that if it lost its lease.
+func (op *Operator) Wait() { op.running.Wait() }
+
+func (op *Operator) mayAct() bool { return op.options.MayAct == nil || op.options.MayAct() }
 
 // New returns an operator without applications. The manager's scheme must know
 // the kinds of every application and their children.

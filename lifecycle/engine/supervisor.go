@@ -42,6 +42,8 @@ func (s *supervisor[T, W]) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (s *supervisor[T, W]) Start(ctx context.Context) error {
+	s.operator.running.Add(1)
+	defer s.operator.running.Done()
 	log := s.operator.mgr.GetLogger().WithValues("app", s.app.Name)
 	gvk, err := apiutil.GVKForObject(s.app.blank(), s.operator.mgr.GetScheme())
 	if err != nil {

@@ -114,7 +114,10 @@ type report[T lifecycle.Custom, W any] struct {
 	paused   bool
 	panicked bool
 	released bool
-	cause    error
+
+	cause error
+
+	lostLease bool // nothing more may be done or told
 }
 
 // taken is a step that was acted on.
@@ -151,6 +154,9 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		return reconcile.Result{}, nil
 	}
 	e.live(freshness.For(ctx, key), r)
+	if r.lostLease {
+		return reconcile.Result{RequeueAfter: lagging}, nil // the process is about to stop
+	}
 	return e.tell(ctx, r)
 }
 
@@ -170,6 +176,9 @@ func (e *engine[T, W]) live(ctx context.Context, r *report[T, W]) {
 		e.hold, e.claim, e.observe, e.rest, e.provide, e.decide, e.judge, e.act, e.farewell,
 	}
 	for _, stage := range stages {
+		if r.lostLease = !e.operator.mayAct(); r.lostLease {
+			return
+		}
 		stage(ctx, r)
 		if r.over() {
 			return

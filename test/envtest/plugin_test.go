@@ -34,13 +34,18 @@ var built = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
+	return dir, writeKubeconfig(config.Host, filepath.Join(dir, "kubeconfig"))
+})
+
+// writeKubeconfig writes an administrator's configuration for the API server at the address.
+func writeKubeconfig(host, path string) error {
 	c := clientcmdapi.NewConfig()
-	c.Clusters["c"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	c.Clusters["c"] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: config.CAData}
 	c.AuthInfos["u"] = &clientcmdapi.AuthInfo{ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}
 	c.Contexts["x"] = &clientcmdapi.Context{Cluster: "c", AuthInfo: "u"}
 	c.CurrentContext = "x"
-	return dir, clientcmd.WriteToFile(*c, filepath.Join(dir, "kubeconfig"))
-})
+	return clientcmd.WriteToFile(*c, path)
+}
 
 // plugin runs the plugin as a user does and returns what is printed and the exit code.
 func plugin(t *testing.T, namespace string, args ...string) (string, int) {
