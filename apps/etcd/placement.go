@@ -16,11 +16,16 @@ func (g goal) replaceAfter() time.Duration {
 	return replaceAfter
 }
 
-// maintained waits for a member whose node is cordoned: it is about to come back, and a
+// maintained waits for a member whose node is cordoned or named in a policy: it is about to come back, and a
 // replacement would cost a copy of all data.
 func maintained(m Member) lifecycle.Decision {
 	if m.Maintenance == "" {
 		return lifecycle.Decision{}
+	}
+	if m.MaintenanceBy != "" {
+		return await(Serving, m, later(m.Since, m.Pod.Since), "NodeInMaintenance",
+			"%s does not serve, and %s says that the node %s is in maintenance; it is waited for. To have it replaced, take the node out of spec.nodeMaintenance.",
+			m.Name, m.MaintenanceBy, m.Maintenance)
 	}
 	return await(Serving, m, later(m.Since, m.Pod.Since), "NodeInMaintenance",
 		"%s does not serve, and the node %s is cordoned; it is waited for. To have it replaced, uncordon the node or delete the Node object.",

@@ -41,6 +41,11 @@ func TestReplaceAfter(t *testing.T) {
 			}
 		})
 	}
+	named := serving(3).with("e-1", down(24*time.Hour)).with("e-1", func(m *etcd.Member) { m.Maintenance, m.MaintenanceBy = "n1", `the policy "rack-7"` })
+	if d := (etcd.Planner{}).Next(wanted(3), named.World, noon); d.Reason != "NodeInMaintenance" ||
+		!strings.Contains(d.Message, `the policy "rack-7" says that the node n1 is in maintenance`) {
+		t.Errorf("a member whose node a policy names: %s", d)
+	}
 	gone := serving(3).with("e-1", lost).with("e-1", func(m *etcd.Member) { m.Maintenance = "n1" })
 	if d := (etcd.Planner{}).Next(wanted(3), gone.World, noon); d.Step.Name != etcd.RemoveMember {
 		t.Errorf("a member that lost its data waits for its node: %s", d)

@@ -78,12 +78,14 @@ type Member struct {
 	// Alarms are those that it raised, e.g. NOSPACE.
 	Alarms []string
 
-	// Maintenance is the cordoned node that the member runs on, or that has its volume;
-	// empty if there is none. It is not looked up for members that are healthy.
+	// Maintenance is the node in maintenance that the member runs on, or that has its
+	// volume; empty if there is none. It is not looked up for members that are healthy.
 	Maintenance string
 	// Returned is when that node was found uncordoned; zero if it was not cordoned before.
 	// The member's time to answer begins then.
 	Returned time.Time
+	// MaintenanceBy says which policy names the node; empty if it is only cordoned.
+	MaintenanceBy string
 
 	// Refused says that the member and the operator refuse each other's certificates, by
 	// what a handshake showed; PeersRefused and PeersAccepted how it and the present

@@ -41,7 +41,7 @@ func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], er
 	if e == nil {
 		return future[T, W]{}, errNotRunning
 	}
-	seen, err := e.driver.Observe(ctx, now)
+	seen, err := e.driver.Observe(e.maintained(ctx, now), now)
 	if err != nil {
 		return future[T, W]{}, fmt.Errorf("%w: %w", errUnseen, err)
 	}
@@ -90,7 +90,7 @@ func (f *foresight[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan bool
 	}
 	going := obj.DeepCopyObject().(T)
 	going.SetDeletionTimestamp(new(metav1.NewTime(e.now())))
-	seen, err := e.driver.Observe(ctx, going)
+	seen, err := e.driver.Observe(e.maintained(ctx, going), going)
 	if err != nil {
 		return nil
 	}

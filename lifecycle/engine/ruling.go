@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -12,6 +14,12 @@ func (e *engine[T, W]) rollsBack(obj lifecycle.Object) []string {
 		return p.OnFailureBy
 	}
 	return nil
+}
+
+// maintained is the context for the driver: it knows the nodes that policies of the
+// object name as being in maintenance.
+func (e *engine[T, W]) maintained(ctx context.Context, obj lifecycle.Object) context.Context {
+	return lifecycle.WithMaintenance(ctx, e.selecting(obj).Maintenance())
 }
 
 // reportsDrift reports whether a policy leaves what others change of the object.

@@ -198,7 +198,7 @@ var cannotObserve = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot s
 func cannotRender(err error) lifecycle.Decision { return lifecycle.Block("CannotRender", err.Error()) }
 
 func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
-	seen, err := e.driver.Observe(ctx, r.obj)
+	seen, err := e.driver.Observe(e.maintained(ctx, r.obj), r.obj)
 	if err != nil {
 		r.cause = err
 		r.decision = cannotObserve
@@ -286,7 +286,7 @@ func (e *engine[T, W]) act(ctx context.Context, r *report[T, W]) {
 	log.Info("step", "step", step.String(), "class", step.Class, "reason", step.Reason)
 	began := e.now()
 	r.taken = &taken{step: step, began: began}
-	r.taken.err = e.driver.Act(ctx, r.obj, r.seen, step)
+	r.taken.err = e.driver.Act(e.maintained(ctx, r.obj), r.obj, r.seen, step)
 	r.taken.took = e.now().Sub(began)
 	if r.taken.err != nil {
 		r.failed(step)

@@ -31,6 +31,7 @@ type Policy struct {
 
 	spec     v1alpha1.OperationPolicySpec
 	selector labels.Selector
+	nodes    labels.Selector
 	windows  windows
 	waves    []labels.Selector
 }
@@ -41,6 +42,9 @@ func New(p *v1alpha1.OperationPolicy) *Policy {
 	read := &Policy{Name: p.Name, spec: *p.Spec.DeepCopy()}
 	read.windows, read.Faults = newWindows(p.Spec.Windows)
 	read.selector = read.labels("spec.selector.labels", p.Spec.Selector.Labels)
+	if m := p.Spec.NodeMaintenance; m != nil {
+		read.nodes = read.labels("spec.nodeMaintenance.selector", m.Selector)
+	}
 	if p.Spec.Canary != nil {
 		for i := range p.Spec.Canary.Waves {
 			wave := &p.Spec.Canary.Waves[i]

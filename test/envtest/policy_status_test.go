@@ -109,7 +109,15 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 		"Labels": {func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{Disturbed: 1, Label: "zone"} }, "must not be set otherwise"},
 		"Freeze": {func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{} }, "spec.freeze.reason"},
 		"Waves":  {func(s *v1alpha1.OperationPolicySpec) { s.Canary = &v1alpha1.Canary{} }, "spec.canary.waves"},
-		"Drift":  {func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Ignore" }, `supported values: "Repair", "Report"`},
+		"NoNodes": {func(s *v1alpha1.OperationPolicySpec) { s.NodeMaintenance = &v1alpha1.NodeMaintenance{} },
+			"spec.nodeMaintenance must name nodes, by nodes or by selector"},
+		"AllNodes": {func(s *v1alpha1.OperationPolicySpec) {
+			s.NodeMaintenance = &v1alpha1.NodeMaintenance{Selector: &metav1.LabelSelector{}}
+		}, "spec.nodeMaintenance.selector must not be empty: it would select every node"},
+		"EmptyNode": {func(s *v1alpha1.OperationPolicySpec) {
+			s.NodeMaintenance = &v1alpha1.NodeMaintenance{Nodes: []string{""}}
+		}, "spec.nodeMaintenance.nodes[0]"},
+		"Drift": {func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Ignore" }, `supported values: "Repair", "Report"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

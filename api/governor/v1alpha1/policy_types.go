@@ -67,6 +67,12 @@ type OperationPolicySpec struct {
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
 
+	// NodeMaintenance names nodes in planned maintenance. A member of a selected object
+	// that is on such a node, or has its volume there, is waited for rather than replaced,
+	// as long as the policy names the node. Cordoned nodes need not be named.
+	// +optional
+	NodeMaintenance *NodeMaintenance `json:"nodeMaintenance,omitempty"`
+
 	// What happens when somebody changes what the operator provides; Repair unless some
 	// policy says otherwise.
 	// +optional
@@ -216,6 +222,25 @@ type Wave struct {
 
 	// Labels of its objects. An object that several waves select belongs to the first.
 	Labels metav1.LabelSelector `json:"labels"`
+}
+
+// NodeMaintenance names nodes by their names, by their labels, or both.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.nodes) || has(self.selector)",message="spec.nodeMaintenance must name nodes, by nodes or by selector"
+type NodeMaintenance struct {
+	// Nodes are names of nodes.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=500
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	// +listType=set
+	// +optional
+	Nodes []string `json:"nodes,omitempty"`
+
+	// Selector selects nodes by their labels. A node whose Node object is gone has none.
+	// +kubebuilder:validation:XValidation:rule="has(self.matchLabels) || has(self.matchExpressions)",message="spec.nodeMaintenance.selector must not be empty: it would select every node"
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
 // DriftRule says what happens when somebody changes what the operator provides.

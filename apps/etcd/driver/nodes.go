@@ -7,9 +7,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 const (
@@ -29,6 +31,7 @@ type nodes struct {
 
 type node struct {
 	zone     string
+	labels   map[string]string // nil if it could not be read
 	cordoned bool
 	returned time.Time // when it was found uncordoned
 	read     time.Time
@@ -73,8 +76,8 @@ func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
 		if m.Health == etcd.Healthy {
 			continue
 		}
-		m.Returned = seen.returned
-		if seen.cordoned {
+		m.Returned, m.MaintenanceBy = seen.returned, lifecycle.MaintenanceBy(ctx, name, seen.labels)
+		if seen.cordoned || m.MaintenanceBy != "" {
 			m.Maintenance = name
 		}
 	}
@@ -90,7 +93,7 @@ func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) nod
 	var found corev1.Node
 	seen := node{read: now, returned: known.returned}
 	if err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found); err == nil {
-		seen.cordoned = found.Spec.Unschedulable
+		seen.cordoned, seen.labels = found.Spec.Unschedulable, labels.Merge(nil, found.Labels)
 		seen.zone = cmp.Or(found.Labels[corev1.LabelTopologyZone], found.Labels[corev1.LabelFailureDomainBetaZone])
 	}
 	if known.cordoned && !seen.cordoned {

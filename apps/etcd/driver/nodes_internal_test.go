@@ -9,7 +9,31 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
+
+// TestSettleFollowsPolicies: a node may be named by its name, also without its Node object,
+// or by its labels. Members that are healthy wait for nothing.
+func TestSettleFollowsPolicies(t *testing.T) {
+	named := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "named", Labels: map[string]string{"rack": "7"}}}
+	off := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "off"}, Spec: corev1.NodeSpec{Unschedulable: true}}
+	rack := lifecycle.NodeMaintenance{By: "rack", Covers: func(_ string, l map[string]string) bool { return l["rack"] == "7" }}
+	gone := lifecycle.NodeMaintenance{By: "gone", Covers: func(node string, l map[string]string) bool { return node == "gone" && l == nil }}
+	members := []etcd.Member{
+		{Name: "down", Pod: etcd.Pod{Node: "named"}},
+		{Name: "healthy", Pod: etcd.Pod{Node: "named"}, Health: etcd.Healthy},
+		{Name: "gone", Pod: etcd.Pod{Node: "gone"}},
+		{Name: "cordoned", Pod: etcd.Pod{Node: "off"}},
+	}
+	d := &Driver{live: fake.NewClientBuilder().WithObjects(named, off).Build(), now: time.Now, nodes: newNodes()}
+	d.settle(lifecycle.WithMaintenance(t.Context(), []lifecycle.NodeMaintenance{rack, gone}), parts{}, members)
+	want := map[string][2]string{"down": {"named", "rack"}, "gone": {"gone", "gone"}, "cordoned": {"off", ""}}
+	for _, m := range members {
+		if got := [2]string{m.Maintenance, m.MaintenanceBy}; got != want[m.Name] {
+			t.Errorf("%s: %v, want %v", m.Name, got, want[m.Name])
+		}
+	}
+}
 
 // TestSettleFindsMaintenance looks at members on a cordoned node, at ones whose volume is
 // there, and at a node that cannot be read.
