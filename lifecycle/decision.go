@@ -59,6 +59,10 @@ type Decision struct {
 	// After is how long to leave the object alone before looking again (Retrying,
 	// and the heartbeat of other outcomes); zero leaves it to the engine.
 	After time.Duration
+
+	// Behind is what the rules after the one that wants Step say, up to the first that wants
+	// no step. First sets it for a wish. While policies hold the wish, a repair behind it goes on.
+	Behind []Decision
 }
 
 // Speaks reports whether the decision says anything.
@@ -127,12 +131,47 @@ func Settled(reason, message string) Decision {
 	return Decision{Outcome: Done, Reason: reason, Message: message}
 }
 
-// First returns the first decision that speaks, or Settled if none does.
+// First returns the first decision that speaks, or Settled if none does. Behind a wish it
+// has what the later rules say.
 func First(rules ...Decision) Decision {
-	for _, d := range rules {
+	for i, d := range rules {
 		if d.Speaks() {
-			return d
+			return d.before(rules[i+1:])
 		}
 	}
 	return Settled("AsDeclared", "Everything is as declared.")
+}
+
+func (d Decision) before(rules []Decision) Decision {
+	if d.Outcome != Proceeding || d.Step.Intent == Repair {
+		return d
+	}
+	for _, next := range rules {
+		if !next.Speaks() {
+			continue
+		}
+		next.Behind = nil
+		if d.Behind = append(d.Behind, next); next.Outcome != Proceeding {
+			break // what comes after a wait or a block is not safe before it ends
+		}
+	}
+	return d
+}
+
+// Instead returns what goes on while policies hold the decision's wish: the first repair
+// behind it. A wish counts as one if needed reports that it brings back what the world
+// lost; nil means that none does. If a wait comes first, the result is that wait. It says
+// nothing if nothing goes on.
+func (d Decision) Instead(needed func(Step) bool) Decision {
+	for _, next := range d.Behind {
+		switch {
+		case next.Outcome == Waiting:
+			return next
+		case next.Outcome != Proceeding:
+			return Decision{}
+		case next.Step.Intent == Repair, needed != nil && needed(next.Step):
+			return next
+		}
+	}
+	return Decision{}
 }

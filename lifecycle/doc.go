@@ -31,6 +31,10 @@
 //		)
 //	}
 //
+// A policy may hold a wish. Then the engine takes the first repair behind it, up to a rule
+// that waits or blocks. So each rule has to make sense in every world, also in those in
+// which an earlier one speaks.
+//
 // A rule that speaks returns one of [Proceed], [WaitFor], [Block], [Fail] or [RetryIn]; a
 // rule with nothing to say returns the zero [Decision]. When no rule speaks the
 // object is [Settled].

@@ -82,6 +82,9 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		impossibleWish(want, seen),
 		alarmed(seen),
 	)
+	for i, d := range decision.Behind {
+		decision.Behind[i] = d.Heartbeat(pace(d, now))
+	}
 	return decision.Heartbeat(pace(decision, now))
 }
 

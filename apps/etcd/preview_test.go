@@ -25,6 +25,27 @@ func steps(want *etcdv1.EtcdCluster, seen etcd.World) string {
 	return trial.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Now: noon}.Preview(want, seen)
 }
 
+// What policies hold waits, and repairs do not: the plan has them first, as they will be taken.
+func TestPreviewOfARepairBehindAHeldWish(t *testing.T) {
+	planner := etcd.Planner{}
+	subject := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{
+		Planner: planner, Gates: etcd.Gates(),
+		Holds: func(_ *etcdv1.EtcdCluster, _ etcd.World, s lifecycle.Step) bool { return s.Name == etcd.GrowVolume },
+		Needed: func(_ *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step) bool {
+			return planner.Next(wanted(3), seen, noon).Step.Name == s.Name
+		},
+	}
+	p, _, _ := subject.Unroll(enlarged(), serving(3).with("e-1", lost).World, noon)
+	var got []string
+	for _, s := range p.Actions() {
+		got = append(got, s.String())
+	}
+	want := []string{"RemoveMember e-1", "Dismiss e-1", "AddLearner e-3", "StartMember e-3", "GrowVolume e-0"}
+	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestPreview(t *testing.T) {
 	older := serving(3)
 	for _, m := range older.Members {

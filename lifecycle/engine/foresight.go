@@ -49,8 +49,7 @@ func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], er
 	if err != nil {
 		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen, nil}, nil
 	}
-	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
-	plan, end, world := subject.Unroll(want, e.provided(ctx, now, want, seen, objects), e.now())
+	plan, end, world := e.foreseer(ctx, now, want).Unroll(want, e.provided(ctx, now, want, seen, objects), e.now())
 	return future[T, W]{plan, end, world, e.doubts(seen)}, nil
 }
 

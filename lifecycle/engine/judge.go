@@ -17,27 +17,65 @@ import (
 )
 
 // judge asks the application's gates about the step, then those that people own, and
-// then for a slot.
+// then for a slot. While people hold a wish, the repairs behind it go on.
 func (e *engine[T, W]) judge(ctx context.Context, r *report[T, W]) {
 	if r.decision.Outcome != lifecycle.Proceeding {
 		return
 	}
-	step := r.decision.Step
+	var gated bool
+	if gated, r.refusals = e.refusals(ctx, r, r.decision.Step); len(r.refusals) == 0 {
+		return
+	}
+	if gated || !e.goOn(ctx, r) {
+		r.hold(r.decision, r.refusals)
+	}
+}
+
+// refusals are the objections to the step. Gates of the application are asked before all
+// others, and gated says that they object.
+func (e *engine[T, W]) refusals(ctx context.Context, r *report[T, W], step lifecycle.Step) (gated bool, all []lifecycle.Refusal) {
 	during, _ := e.app.Planner.Effect(r.seen, step)
-	if r.refusals = lifecycle.Judge(e.app.Gates, r.seen, during, step); len(r.refusals) == 0 {
-		r.refusals = e.permitted(ctx, r)
+	if all = lifecycle.Judge(e.app.Gates, r.seen, during, step); len(all) > 0 {
+		return true, all
 	}
-	if len(r.refusals) > 0 {
-		after := r.decision.After // what cannot be watched is looked at all the same
-		r.decision = lifecycle.Held(step, r.refusals...)
-		r.decision.After = after
+	return false, e.permitted(ctx, r, step)
+}
+
+// hold makes the decision a held one.
+func (r *report[T, W]) hold(d lifecycle.Decision, refusals []lifecycle.Refusal) {
+	after := d.After // what cannot be watched is looked at all the same
+	r.decision, r.refusals = lifecycle.Held(d.Step, refusals...), refusals
+	r.decision.After = after
+}
+
+// goOn decides for the repair that goes on while people hold the wish of the decision, and
+// reports whether there is one. A repair that they hold too is none. A wait that repairs
+// have begun is looked at again as if nothing were held.
+func (e *engine[T, W]) goOn(ctx context.Context, r *report[T, W]) bool {
+	next := r.decision.Instead(func(s lifecycle.Step) bool { return e.neededBefore(ctx, r.obj, r.seen, s) })
+	if next.Outcome == lifecycle.Waiting && next.After > 0 {
+		r.again = e.now().Add(next.After)
 	}
+	if next.Outcome != lifecycle.Proceeding {
+		return false
+	}
+	next = e.traced(ctx, r, next)
+	gated, all := e.refusals(ctx, r, next.Step)
+	switch {
+	case gated:
+		r.hold(next, all)
+	case len(all) > 0:
+		return false
+	default:
+		r.decision, r.refusals = next, nil
+	}
+	return true
 }
 
 // permitted asks the policies about a step that the application would take, and if
 // they let it pass, for a slot.
-func (e *engine[T, W]) permitted(ctx context.Context, r *report[T, W]) []lifecycle.Refusal {
-	step, about := r.decision.Step, e.selecting(r.obj)
+func (e *engine[T, W]) permitted(ctx context.Context, r *report[T, W], step lifecycle.Step) []lifecycle.Refusal {
+	about := e.selecting(r.obj)
 	v := about.Judge(e.question(ctx, r.obj, r.seen, step))
 	if len(v.Refusals) > 0 {
 		return v.Refusals

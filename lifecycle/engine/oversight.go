@@ -34,6 +34,24 @@ func (e *engine[T, W]) overseen(ctx context.Context, now T, next future[T, W]) p
 	return plan
 }
 
+// foreseer unrolls the plan of want, in which repairs go before what policies hold now.
+func (e *engine[T, W]) foreseer(ctx context.Context, now, want T) preview.Subject[T, W] {
+	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	about := e.selecting(want)
+	if len(about) == 0 {
+		return subject
+	}
+	subject.Needed = func(want T, seen W, s lifecycle.Step) bool { return e.neededBefore(ctx, want, seen, s) }
+	subject.Holds = func(want T, seen W, s lifecycle.Step) bool {
+		q := e.question(ctx, want, seen, s)
+		if !sameSpec(now, want) {
+			q.Permit = func() policy.Permit { return policy.Permit{} }
+		}
+		return len(about.Judge(q).Refusals) > 0
+	}
+	return subject
+}
+
 // foreseenPermit is what the approvals that there are say of a step of the plan. An
 // approval of the object as it is says nothing of what it would be.
 func (e *engine[T, W]) foreseenPermit(ctx context.Context, now T, next future[T, W]) func(lifecycle.Step) policy.Permit {

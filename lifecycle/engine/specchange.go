@@ -41,6 +41,13 @@ func (e *engine[T, W]) originOf(ctx context.Context, obj T, seen W, step lifecyc
 	return e.counterfactual(ctx, obj, seen, step)
 }
 
+// neededBefore reports whether the spec that worked last needs the same step now, although
+// the present one has not worked yet.
+func (e *engine[T, W]) neededBefore(ctx context.Context, obj T, seen W, step lifecycle.Step) bool {
+	was, err := e.revisions.Settled(ctx, obj)
+	return err == nil && !was && e.counterfactual(ctx, obj, seen, step) == fromWorld
+}
+
 // counterfactual asks for the step that the spec which worked last would need.
 func (e *engine[T, W]) counterfactual(ctx context.Context, obj T, seen W, step lifecycle.Step) origin {
 	last, err := e.lastSettled(ctx, obj)

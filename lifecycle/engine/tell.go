@@ -237,9 +237,10 @@ func watched(r lifecycle.Refusal) bool {
 }
 
 // orDue is the time to the next turn, or to the next look at a certificate, at the end of
-// an approval, or at a status that was put off if that is sooner, whatever the decision.
+// an approval, at a status that was put off, or at a wait behind a held wish if that is
+// sooner, whatever the decision.
 func (e *engine[T, W]) orDue(r *report[T, W], after time.Duration) time.Duration {
-	for _, due := range []time.Time{r.due, r.expires, r.later} {
+	for _, due := range []time.Time{r.due, r.expires, r.later, r.again} {
 		if due.IsZero() {
 			continue
 		}

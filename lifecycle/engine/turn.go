@@ -107,6 +107,7 @@ type report[T lifecycle.Custom, W any] struct {
 	bypass   *history.Bypass     // what let it pass policies that hold it
 	expires  time.Time           // when an approval of the object ends; zero if none does
 	same     bool                // the status says it all already
+	again    time.Time           // when a wait behind a held wish is looked at; zero if there is none
 	later    time.Time           // when it is told what is not told now; zero if it is
 	done     []apply.Change      // the changes of this turn, and of those before that told nothing
 	began    time.Time
@@ -268,9 +269,13 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 
 func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
-	next := e.app.Planner.Next(r.obj, r.seen, e.now())
-	r.decision = e.causes.trace(r.key, next, func(s lifecycle.Step) bool { return e.originOf(ctx, r.obj, r.seen, s) == fromWorld })
+	r.decision = e.traced(ctx, r, e.app.Planner.Next(r.obj, r.seen, e.now()))
 	e.undo(ctx, r)
+}
+
+// traced is the decision with the cause that began it all.
+func (e *engine[T, W]) traced(ctx context.Context, r *report[T, W], d lifecycle.Decision) lifecycle.Decision {
+	return e.causes.trace(r.key, d, func(s lifecycle.Step) bool { return e.originOf(ctx, r.obj, r.seen, s) == fromWorld })
 }
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }

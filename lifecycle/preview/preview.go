@@ -59,6 +59,10 @@ func (p Plan) Actions() []Step {
 type Subject[T lifecycle.Custom, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
+
+	// Holds reports whether policies hold the step, and Needed whether the spec that worked
+	// last needs it, too. Nil means that they do not.
+	Holds, Needed func(want T, seen W, step lifecycle.Step) bool
 }
 
 // Unroll returns the plan for the object in the world, and both as they are at its
@@ -67,7 +71,7 @@ func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 	want = want.DeepCopyObject().(T)
 	var p Plan
 	for len(p.Steps) < Limit {
-		d := s.Planner.Next(want, seen, now)
+		d := s.goesOn(want, seen, s.Planner.Next(want, seen, now))
 		before := want.DeepCopyObject()
 		s.Planner.Status(want, seen)
 		if d.Outcome == lifecycle.Retrying && !reflect.DeepEqual(before, want) {
@@ -87,6 +91,24 @@ func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		seen = after
 	}
 	return p.end(endless), want, seen
+}
+
+// goesOn returns the repair that the engine takes while policies hold the wish of the
+// decision, or the decision.
+func (s Subject[T, W]) goesOn(want T, seen W, d lifecycle.Decision) lifecycle.Decision {
+	if s.Holds == nil || len(d.Behind) == 0 || len(s.refusals(seen, d.Step)) > 0 || !s.Holds(want, seen, d.Step) {
+		return d
+	}
+	next := d.Instead(func(step lifecycle.Step) bool { return s.Needed != nil && s.Needed(want, seen, step) })
+	if next.Outcome != lifecycle.Proceeding || s.Holds(want, seen, next.Step) {
+		return d
+	}
+	return next
+}
+
+func (s Subject[T, W]) refusals(seen W, step lifecycle.Step) []lifecycle.Refusal {
+	during, _ := s.Planner.Effect(seen, step)
+	return lifecycle.Judge(s.Gates, seen, during, step)
 }
 
 // step is the decision as a part of the plan, and the world after it.

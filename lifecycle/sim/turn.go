@@ -81,7 +81,12 @@ func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lif
 	during, _ := w.life.Planner.Effect(seen, d.Step)
 	held := lifecycle.Judge(w.life.Gates, seen, during, d.Step)
 	if len(held) == 0 && w.life.Hold != nil {
-		held = w.life.Hold(want, d.Step, w.now)
+		if held = w.life.Hold(want, d.Step, w.now); len(held) > 0 {
+			if next := d.Instead(nil); next.Outcome == lifecycle.Proceeding {
+				w.note("held, and a repair goes on: %s by %s", d.Step, held[0].Gate)
+				return w.act(want, seen, next, fx)
+			}
+		}
 	}
 	if len(held) > 0 {
 		w.note("held: %s by %s", d.Step, held[0].Gate)

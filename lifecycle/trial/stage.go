@@ -14,6 +14,11 @@ type Stage[T lifecycle.Custom, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
+	// Hold returns why policies hold the step; nil holds none. Needed reports that the spec
+	// which worked last needs a step, too; nil means that it needs none.
+	Hold   func(lifecycle.Step) []lifecycle.Refusal
+	Needed func(seen W, s lifecycle.Step) bool
+
 	// Want is the object; a test edits it as a user would. A turn replaces it when the status changes.
 	Want T
 	// Model is the application and its cluster.
@@ -68,8 +73,23 @@ func (s *Stage[T, W]) act(d lifecycle.Decision, seen, during W) (lifecycle.Decis
 	if held := lifecycle.Judge(s.Gates, seen, during, d.Step); len(held) > 0 {
 		return lifecycle.Held(d.Step, held[0]), nil
 	}
+	if s.Hold != nil {
+		if held := s.Hold(d.Step); len(held) > 0 {
+			return s.goOn(d, seen, held)
+		}
+	}
 	s.Steps = append(s.Steps, d.Step)
 	return d, s.Model.Act(s.Want, seen, d.Step, sim.Fair())
+}
+
+// goOn takes the repair behind a wish that policies hold.
+func (s *Stage[T, W]) goOn(d lifecycle.Decision, seen W, held []lifecycle.Refusal) (lifecycle.Decision, error) {
+	next := d.Instead(func(step lifecycle.Step) bool { return s.Needed != nil && s.Needed(seen, step) })
+	if next.Outcome != lifecycle.Proceeding {
+		return lifecycle.Held(d.Step, held...), nil
+	}
+	during, _ := s.Planner.Effect(seen, next.Step)
+	return s.act(next, seen, during)
 }
 
 // Until takes turns, a second apart, until one has the outcome and reason, and returns the object. It fails the test if
