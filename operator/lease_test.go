@@ -182,11 +182,13 @@ func TestStandbyThatStartsAgainRemembersTheLease(t *testing.T) {
 		running.Go(func() { a.run(ctx, t) })
 		a.until(t, true)
 		first, end := context.WithCancel(ctx)
-		running.Go(func() { b.run(first, t) })
+		var former sync.WaitGroup
+		former.Go(func() { b.run(first, t) })
 		time.Sleep(10 * time.Second)
 		a.line.cut.Store(true)
 		time.Sleep(10 * time.Second)
 		end()
+		former.Wait()
 		time.Sleep(10 * time.Second)
 		running.Go(func() { b.run(ctx, t) })
 		if took := b.until(t, true); took > time.Second {
