@@ -19,6 +19,9 @@ func TestTrim(t *testing.T) {
 		VolumeMounts: []corev1.VolumeMount{{Name: "v"}}, ReadinessProbe: &corev1.Probe{},
 	}
 	outline := corev1.Container{Name: "c", Image: "i:1"}
+	data := corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "p-data"},
+	}}
 	cases := map[string]struct {
 		reason    string
 		obj, want any
@@ -27,10 +30,11 @@ func TestTrim(t *testing.T) {
 			"a pod is what runs where, and how it is",
 			&corev1.Pod{ObjectMeta: managed, Status: status, Spec: corev1.PodSpec{
 				NodeName: "n", Containers: []corev1.Container{full}, InitContainers: []corev1.Container{full},
-				Volumes: []corev1.Volume{{Name: "v"}}, Tolerations: []corev1.Toleration{{Key: "t"}},
+				Volumes: []corev1.Volume{{Name: "v"}, data}, Tolerations: []corev1.Toleration{{Key: "t"}},
 			}},
 			&corev1.Pod{ObjectMeta: identity, Status: status, Spec: corev1.PodSpec{
 				NodeName: "n", Containers: []corev1.Container{outline}, InitContainers: []corev1.Container{outline},
+				Volumes: []corev1.Volume{data},
 			}},
 		},
 		"Other": {
