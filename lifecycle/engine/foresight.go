@@ -13,8 +13,15 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// glance is how long a word at kubectl apply may take; who needs longer says nothing.
-const glance = 80 * time.Millisecond
+// glance is how long warnings at kubectl apply and delete may take. The API server gives
+// the webhook one second.
+const glance = 700 * time.Millisecond
+
+// Silence would read as "nothing happens".
+const (
+	unseenSteps    = `Governor could not compute the steps in time. Run "kubectl governor plan" to see them.`
+	unseenDeletion = `Governor could not compute in time what goes and what stays. Run "kubectl governor plan --delete" before you delete.`
+)
 
 // errNotRunning says that this replica does not know the application's world yet.
 var errNotRunning = errors.New("the application is not running here yet")
@@ -75,7 +82,7 @@ func (e *engine[T, W]) doubts(seen W) []string {
 }
 
 // warnOfDeletion says what goes and what stays when the object is deleted, and what would
-// hold that. What is not seen in time is told by the declaration alone.
+// hold that.
 func (f *foresight[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan bool) []string {
 	ctx, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()
@@ -90,8 +97,8 @@ func (f *foresight[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan bool
 	going := obj.DeepCopyObject().(T)
 	going.SetDeletionTimestamp(new(metav1.NewTime(e.now())))
 	seen, err := e.driver.Observe(e.maintained(ctx, going), going)
-	if err != nil {
-		return nil
+	if err != nil || ctx.Err() != nil {
+		return []string{unseenDeletion}
 	}
 	d := e.app.Planner.Next(going, seen, e.now())
 	if d.Outcome != lifecycle.Proceeding {
@@ -104,7 +111,7 @@ func (f *foresight[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan bool
 	return said
 }
 
-// warn is the plan in a sentence, if it can be had at a glance.
+// warn is the plan in a sentence, or says that it could not be had in time.
 func (f *foresight[T, W]) warn(ctx context.Context, old, want T) []string {
 	ctx, cancel := context.WithTimeout(ctx, glance)
 	defer cancel()
@@ -118,7 +125,7 @@ func (f *foresight[T, W]) warn(ctx context.Context, old, want T) []string {
 	}
 	next, err := f.of(ctx, now, want)
 	if err != nil || ctx.Err() != nil {
-		return nil
+		return []string{unseenSteps}
 	}
 	var said []string
 	for _, sentence := range []string{next.Brief(), holding(e.overseen(ctx, now, next))} {
