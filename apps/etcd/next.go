@@ -54,6 +54,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		endedPod(goal, seen),        // nor is anything lost by making a pod anew that has ended
 		strippedMember(goal, seen),  // nor by making a StatefulSet anew whose volume is there
 		distrusted(goal, seen, now), // a member that refuses certificates can only be restarted
+		otherCluster(want, seen),    // a snapshot restored in place
 		divided(seen),               // two lists of members, and no way to tell which is right
 		quorumAway(goal, seen, now), // nothing destructive: wait for pods, or tell that data is lost
 		unidentified(goal, seen),    // nothing goes before it is known who it is

@@ -3,6 +3,7 @@ package etcd
 import (
 	"fmt"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -81,6 +82,18 @@ func movedURL(want goal, seen World) lifecycle.Decision {
 	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; %s is written again.", m.PeerURL, m.Name, url)
 	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
+}
+
+// otherCluster changes nothing while the members serve as another cluster than the one
+// that the status remembers, until a person says that this is right.
+func otherCluster(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+	if seen.OtherID == 0 {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("ClusterIDChanged", fmt.Sprintf(
+		"The members serve as the cluster %s, and the cluster of this object was %s: its data was replaced, for instance by a restored snapshot. "+
+			"Governor changes nothing. To accept it: kubectl -n %s patch etcdcluster %s --subresource=status --type=merge -p '{\"status\":{\"clusterID\":null}}'",
+		hex(seen.OtherID), want.Status.ClusterID, want.Namespace, want.Name))
 }
 
 // divided removes nobody while members that serve have different lists of members, e.g.

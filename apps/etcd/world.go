@@ -20,6 +20,9 @@ type World struct {
 	// Orphans are the StatefulSets and pods that an earlier cluster of the name left running,
 	// e.g. by kubectl delete --cascade=orphan. While there are any, this cluster makes nothing.
 	Orphans []string
+	// OtherID is the cluster ID that members who serve answer with instead of the remembered
+	// one; 0 if there is none.
+	OtherID uint64
 	// Divided says how members that serve differ about who is a member; empty if they agree.
 	Divided string
 	// LegacyKeys says that the user's own Secrets have the legacy API's keys.

@@ -191,6 +191,17 @@ func reads(ctx context.Context, line *grpc.ClientConn) bool {
 	return false
 }
 
+// otherIdentity is the ID that members with a quorum answer with although another one is
+// remembered, e.g. after a snapshot was restored in place; 0 if there is none.
+func otherIdentity(want *etcdv1.EtcdCluster, said map[string]answer) uint64 {
+	if want.Status.ClusterID == "" || identity(want, said) != 0 {
+		return 0
+	}
+	unknown := want.DeepCopy()
+	unknown.Status.ClusterID = ""
+	return identity(unknown, said)
+}
+
 // identity is the cluster's ID: the one that is remembered, else the one of those
 // who have a quorum.
 func identity(want *etcdv1.EtcdCluster, said map[string]answer) uint64 {

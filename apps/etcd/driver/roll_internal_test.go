@@ -153,3 +153,20 @@ func TestVolume(t *testing.T) {
 		})
 	}
 }
+
+// A snapshot that was restored in place serves with another ID.
+func TestOtherIdentity(t *testing.T) {
+	want := plain("")
+	said := map[string]answer{"a": says(1, 8, 1, etcd.Healthy)}
+	if got := otherIdentity(want, said); got != 0 {
+		t.Errorf("before an ID is remembered: %d", got)
+	}
+	want.Status.ClusterID = "7"
+	if got := otherIdentity(want, said); got != 8 {
+		t.Errorf("got %d", got)
+	}
+	said["b"] = says(2, 7, 0, etcd.Unhealthy)
+	if got := otherIdentity(want, said); got != 0 {
+		t.Errorf("while a member of the cluster answers: %d", got)
+	}
+}
