@@ -114,6 +114,13 @@ const (
 	// repeats. The install's ValidatingAdmissionPolicy governor-bypass refuses any other name.
 	AnnotationBypassBy = "governor.dev/bypass-policy-by" //nolint:gosec // a name, no secret
 
+	// AnnotationDrift on an object of Resources, with the value DriftRepair, says that it is
+	// put back after an edit or a deletion also where policies only report drift: the safety
+	// of data rests on it.
+	AnnotationDrift = "governor.dev/drift"
+	// DriftRepair is that value.
+	DriftRepair = "Repair"
+
 	// AnnotationPreview on an object in a dry run asks for a preview: "update" of the
 	// object as it is sent, "delete" of its deletion, "rollback" of the return to the
 	// earlier spec that is sent. What comes back has the preview

@@ -210,7 +210,10 @@ func goesNext(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 func doorMap(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.ConfigMap {
 	d := door(want, seen, m)
 	return &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Name: DoorName(m.Name), Labels: memberLabels(want, m.Name)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: DoorName(m.Name), Labels: memberLabels(want, m.Name),
+			Annotations: map[string]string{lifecycle.AnnotationDrift: lifecycle.DriftRepair},
+		},
 		Data: map[string]string{
 			doorKey: cmp.Or(string(d), shut), "token": token(want), "state": state(d), "cluster": cluster(want, seen, m, d),
 		},

@@ -91,7 +91,8 @@ func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current ma
 
 // Spare is Apply, but leaves what others changed as it is, and returns that too. What
 // the owner declares anew is applied all the same. Of what is not known here, as after a
-// restart, provided names what was there before, as Names does.
+// restart, provided names what was there before, as Names does. Objects with
+// lifecycle.AnnotationDrift are applied as Apply does.
 func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided []string) ([]Change, []Drift, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
@@ -140,10 +141,10 @@ func (a *Applier) spare(
 	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
 	existing := current[id]
 	n, known := a.known.of(key, id)
-	if existing == nil && (known && n.sum == sum || !known && slices.Contains(provided, id.String())) {
+	if existing == nil && !alwaysRepaired(wanted) && (known && n.sum == sum || !known && slices.Contains(provided, id.String())) {
 		return nil, &Drift{Kind: kind, Name: id.name}, nil
 	}
-	if existing == nil || existing.GetDeletionTimestamp() != nil || a.known.same(key, id, existing, sum) {
+	if existing == nil || existing.GetDeletionTimestamp() != nil || alwaysRepaired(wanted) || a.known.same(key, id, existing, sum) {
 		change, err := a.ensure(ctx, owner, wanted, current)
 		return change, nil, err
 	}
@@ -163,6 +164,10 @@ func (a *Applier) spare(
 	}
 	change, err := a.around(ctx, owner, d, existing, theirs)
 	return change, driftOf(d, existing, theirs), err
+}
+
+func alwaysRepaired(wanted lifecycle.Object) bool {
+	return wanted.GetAnnotations()[lifecycle.AnnotationDrift] == lifecycle.DriftRepair
 }
 
 // around applies all but the fields that are theirs.
