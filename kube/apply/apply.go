@@ -224,6 +224,9 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	wished := a.known.otherwise(key, id, d.sum)
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
+		if uid, frozen := immutable(existing); frozen {
+			return a.renew(ctx, owner, d, uid)
+		}
 		written, err = a.mend(ctx, owner, d, err)
 	}
 	if err != nil || written == existing.GetResourceVersion() {

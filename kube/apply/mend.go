@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -65,4 +66,29 @@ func (a *Applier) finish(ctx context.Context, owner, existing client.Object) (cl
 		a.tracker.Wrote(client.ObjectKeyFromObject(owner), finished)
 	}
 	return finished, err
+}
+
+// immutable reports whether nobody can change the object's content, and its UID.
+func immutable(obj client.Object) (types.UID, bool) {
+	var is *bool
+	switch o := obj.(type) {
+	case *corev1.Secret:
+		is = o.Immutable
+	case *corev1.ConfigMap:
+		is = o.Immutable
+	}
+	return obj.GetUID(), is != nil && *is
+}
+
+// renew deletes the owner's object of that UID and creates it as declared. If the operator
+// ends between the two, the next turn creates what is missing.
+func (a *Applier) renew(ctx context.Context, owner client.Object, d declared, uid types.UID) (*Change, error) {
+	target := d.blank()
+	target.SetName(d.name())
+	target.SetNamespace(owner.GetNamespace())
+	err := a.client.Delete(ctx, target, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("cannot renew the immutable %s %q: %w", d.kind, d.name(), err)
+	}
+	return a.claim(ctx, owner, d)
 }
