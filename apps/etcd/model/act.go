@@ -78,11 +78,11 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 }
 
 // note writes the version on the claim, before anything can run with it. A claim that is
-// being deleted is seen by the live read that the driver makes, also from a stale cache. A
-// StatefulSet is put back without a look at its claim.
+// being deleted is seen by the live read that the driver makes before a restart, also from
+// a stale cache.
 func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
 	v := s.Args[etcd.ArgVersion]
-	if d, ok := m.disks[s.Target]; ok && d.doomed && !m.volatile && s.Name != etcd.RestoreSet {
+	if d, ok := m.disks[s.Target]; ok && d.doomed && !m.volatile && s.Name == etcd.Restart {
 		return errGoing
 	}
 	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
