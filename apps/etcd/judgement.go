@@ -66,7 +66,7 @@ func failedChange(want goal, seen World) lifecycle.Decision {
 // quorum says who is a member: the volume and the status do.
 func strippedMember(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return !seen.Listed && m.Volume.Exists && !m.Set.Exists && mayBelong(want.EtcdCluster, m)
+		return !seen.Listed && m.Volume.Exists && !m.Volume.Doomed && !m.Set.Exists && mayBelong(want.EtcdCluster, m)
 	})
 	if !ok {
 		return lifecycle.Decision{}

@@ -193,9 +193,10 @@ func needlessLearner(want goal, seen World) lifecycle.Decision {
 func ourListed(m Member) bool { return ours(m) && listed(m) }
 
 // halfAdded starts a member that etcd knows and Kubernetes does not, or not any
-// more: its volume, if it had one, is still there.
+// more: its volume, if it had one, is still there. On a claim that is being deleted no
+// other pod can run: that member is replaced.
 func halfAdded(want goal, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ourListed(m) && !m.Set.Exists && !bereft(m) })
+	m, ok := seen.find(func(m Member) bool { return ourListed(m) && !m.Set.Exists && !m.Volume.Doomed && !bereft(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}

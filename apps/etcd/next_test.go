@@ -230,6 +230,7 @@ func byUsers() map[string]page {
 		with("f9", func(m *etcd.Member) {
 			*m = etcd.Member{Name: "f9", ID: 0xf9, Stranger: true, Role: etcd.Voter, PeerURL: "http://x"}
 		})
+	doomedOrphan := serving(3).with("e-0", func(m *etcd.Member) { doomed(m); m.Set = etcd.Set{} })
 	claimStripped := serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Stripped = true })
 	stripped := serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Stripped = true })
 	return map[string]page{
@@ -242,6 +243,7 @@ func byUsers() map[string]page {
 		"ClaimStripped":   {"nothing that is known of a claim may depend on its labels", three(serving(3)), claimStripped, "Proceed LabelVolume e-1 (LabelsMissing)"},
 		"Divided":         {"one side must not be removed by what the other lists", three(serving(3)), scene{etcd.World{Divided: "a says b; c says d", Members: serving(3).silent().Members}}, "Blocked MembersDivided"},
 		"OtherID":         {"a snapshot was restored in place", three(serving(3)), scene{etcd.World{OtherID: 0xc2, Members: serving(3).silent().Members}}, "Blocked ClusterIDChanged"},
+		"DoomedOrphan":    {"no other pod can run on a claim that goes: another member joins", three(doomedOrphan), doomedOrphan, "Proceed AddLearner e-3 (VolumeDeleted)"},
 		"NameTaken":       {"an earlier cluster serves on", wanted(3), scene{etcd.World{Orphans: []string{"StatefulSet e-0"}}}, "Blocked NameTaken"},
 		"Stripped":        {"the pod gets its labels again", three(serving(3)), stripped, "Proceed LabelPod e-1 (LabelsMissing)"},
 	}

@@ -74,6 +74,9 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 			return err
 		}
 	}
+	if err := m.note(s, fx); err != nil {
+		return err
+	}
 	return m.apply(want, s, fx)
 }
 
@@ -95,9 +98,6 @@ func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
 func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
 	set, err := etcd.StatefulSet(want, etcd.World{}, s)
 	if err != nil {
-		return err
-	}
-	if err := m.note(s, fx); err != nil {
 		return err
 	}
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
@@ -188,6 +188,9 @@ func (m *Model) own(s lifecycle.Step, fx *sim.Effects) error {
 }
 
 func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
+	if err := m.note(s, fx); err != nil {
+		return err
+	}
 	if err := m.apply(want, s, fx); err != nil {
 		return err
 	}
