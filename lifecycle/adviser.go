@@ -49,3 +49,12 @@ type Witness[W any] interface {
 	// not answer since its pod is gone." As all of a planner it is pure.
 	Evidence(seen W, step Step) []string
 }
+
+// Depender is what a [Planner] may be besides: someone whose repairs go on while an object of
+// Resources cannot be provided, e.g. because another object has its name. Without it no step
+// is taken until all of Resources is there.
+type Depender[T Custom] interface {
+	// DependsOn reports whether the step needs the object, of that kind, as Resources has it.
+	// As all of a planner it is pure.
+	DependsOn(want T, step Step, kind string, obj Object) bool
+}

@@ -21,6 +21,9 @@ const (
 	// CertificatesDue is present only while certificates are due for renewal and the pause of
 	// the object keeps them from it; its message names their Secrets.
 	CertificatesDue = "CertificatesDue"
+	// ResourcesBlocked is present only while an object that the application provides cannot be
+	// as declared before somebody acts; repairs that do not need it go on.
+	ResourcesBlocked = "ResourcesBlocked"
 	// RolledBack is present while the spec is one that the operator put back because the
 	// one after it failed, until a user declares another.
 	RolledBack = "RolledBack"

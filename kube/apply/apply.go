@@ -136,7 +136,7 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifec
 	for _, obj := range wanted {
 		change, err := a.ensure(ctx, owner, obj, current)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, a.failure(obj, err))
 		}
 		if change != nil {
 			changes = append(changes, *change)

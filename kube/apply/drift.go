@@ -104,7 +104,7 @@ func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifec
 	for _, obj := range wanted {
 		change, drift, err := a.spare(ctx, owner, obj, current, provided)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, a.failure(obj, err))
 		}
 		if change != nil {
 			changes = append(changes, *change)

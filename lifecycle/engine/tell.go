@@ -78,7 +78,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *report[T, W]) {
 		own = unchanged(*conditions, facts)
 	}
 	facts = append(append(facts, own...), rolledBack(r.obj)...)
-	facts = slices.Concat(facts, driftFact(r.drifts), overdueFact(r.overdue), r.heldFact())
+	facts = slices.Concat(facts, driftFact(r.drifts), overdueFact(r.overdue), r.heldFact(), r.blocked.fact())
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
 }
 
@@ -119,7 +119,7 @@ func pausedFacts(why string, conditions []metav1.Condition, sight *lifecycle.Dec
 // could not see anything new.
 func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
 	known := map[string]bool{lifecycle.Paused: true, lifecycle.RolledBack: true, lifecycle.Drifted: true, lifecycle.DeletionHeld: true,
-		lifecycle.CertificatesDue: true}
+		lifecycle.CertificatesDue: true, lifecycle.ResourcesBlocked: true}
 	for _, f := range told {
 		known[f.Type] = true
 	}

@@ -91,6 +91,7 @@ type report[T lifecycle.Custom, W any] struct {
 	seen     W
 	observed bool
 	changes  []apply.Change
+	blocked  *blocked            // what cannot be provided while repairs go on; nil if all can
 	drift    bool                // the changes repair what someone else changed
 	drifts   []apply.Drift       // what someone else changed and is left as it is
 	overdue  []string            // Secrets that are not renewed while it is paused
@@ -236,8 +237,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *report[T, W]) {
 	err = e.furnish(ctx, r, wanted, lenient)
 	switch {
 	case err != nil:
-		r.cause = err
-		r.decision = explain(err)
+		e.stumble(r, err)
 	case len(r.changes) == 0 && !lenient:
 		e.calm.learn(r.key, news, &basis[W]{r.obj.GetUID(), r.obj.GetResourceVersion(), r.seen, r.due})
 	}
@@ -269,7 +269,11 @@ func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
 
 func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 	r.decided = true
-	r.decision = e.traced(ctx, r, e.app.Planner.Next(r.obj, r.seen, e.now()))
+	next := e.app.Planner.Next(r.obj, r.seen, e.now())
+	if r.blocked != nil {
+		next, r.decided = e.besideBlocked(ctx, r, next)
+	}
+	r.decision = e.traced(ctx, r, next)
 	e.undo(ctx, r)
 }
 

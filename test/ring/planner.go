@@ -217,3 +217,8 @@ func (Planner) Doubts(seen World) (all []string) {
 	}
 	return all
 }
+
+// DependsOn implements lifecycle.Depender: a pod reads the ring's first ConfigMap.
+func (Planner) DependsOn(want *Ring, s lifecycle.Step, kind string, obj lifecycle.Object) bool {
+	return s.Name == "CreatePod" && kind == "ConfigMap" && obj.GetName() == want.Name
+}

@@ -1,0 +1,58 @@
+package envtest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/test/ring"
+)
+
+// stuck deletes the ConfigMap, which a finalizer that nobody removes keeps.
+func stuck(t *testing.T, namespace, name string) {
+	t.Helper()
+	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	finalizers := func(list string) client.Patch {
+		return client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+list+`}}`))
+	}
+	must(t, api.Patch(t.Context(), c, finalizers(`["a.b/c"]`)))
+	must(t, api.Delete(t.Context(), c))
+	t.Cleanup(func() { _ = api.Patch(context.WithoutCancel(t.Context()), c, finalizers("null")) })
+}
+
+// losePod deletes the pod of a member of the ring, and returns what to look for.
+func losePod(t *testing.T, namespace string) client.Object {
+	t.Helper()
+	list := &corev1.ConfigMapList{}
+	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{ring.MemberLabel}))
+	if len(list.Items) == 0 {
+		t.Fatal("the ring has no pods")
+	}
+	must(t, api.Delete(t.Context(), &list.Items[0]))
+	return &list.Items[0]
+}
+
+// An object that cannot be provided ends no repair that does not need it.
+func TestRepairsGoOnBesideWhatCannotBeProvided(t *testing.T) {
+	installRings(t)
+	namespace := newNamespace(t)
+	startOperator(t, namespace)
+	newRing(t, namespace, "r", 3)
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	stuck(t, namespace, "r-odd")
+	ringReaches(t, namespace, "r", lifecycle.ResourcesBlocked, metav1.ConditionTrue, "PreviousStillDeleting")
+	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionFalse, "PreviousStillDeleting")
+	lost := losePod(t, namespace)
+	eventually(t, "the pod is made again", func() error {
+		is, err := get(t, &corev1.ConfigMap{}, namespace, lost.GetName())
+		if err == nil && is.UID == lost.GetUID() {
+			err = fmt.Errorf("%s is still there", is.Name)
+		}
+		return err
+	})
+}
