@@ -85,7 +85,7 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 // a stale cache.
 func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
 	v := s.Args[etcd.ArgVersion]
-	if d, ok := m.disks[s.Target]; ok && d.doomed && !m.volatile && s.Name == etcd.Restart {
+	if d, ok := m.disks[s.Target]; ok && d.doomed && !m.volatile {
 		return errGoing
 	}
 	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
