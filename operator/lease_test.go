@@ -223,7 +223,7 @@ func TestLeaderResignsWhenItsLeaseIsTakenAway(t *testing.T) {
 func TestTwoNeverActAtTheSameTime(t *testing.T) {
 	for seed := range uint64(50) {
 		synctest.Test(t, func(t *testing.T) {
-			chance := rand.New(rand.NewPCG(seed, 0)) //nolint:gosec // a test that can be repeated
+			chance := rand.New(rand.NewPCG(seed, 0))
 			var running sync.WaitGroup
 			ctx, stop := context.WithCancel(t.Context())
 			r := &register{}
