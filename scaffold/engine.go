@@ -21,7 +21,7 @@ func (e Engine) required(dir, mod string) (string, error) {
 	if e.Directory == "" {
 		return mod, nil
 	}
-	raw, err := os.ReadFile(filepath.Join(e.Directory, "go.mod")) //nolint:gosec // of the author's own machine
+	raw, err := os.ReadFile(filepath.Join(e.Directory, "go.mod"))
 	if err != nil || !strings.HasPrefix(string(raw), "module github.com/governor-dev/governor\n") {
 		return "", fmt.Errorf("--engine is %q, which is no working tree of Governor: it has no go.mod of github.com/governor-dev/governor", e.Directory)
 	}
@@ -57,8 +57,8 @@ func pathFrom(dir, tree string) (string, error) {
 
 // resolve is the absolute path without symbolic links, as far as it exists.
 func resolve(path string) string {
-	if real, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
-		return real
+	if target, err := filepath.EvalSymlinks(path); err == nil || path == filepath.Dir(path) {
+		return target
 	}
 	return filepath.Join(resolve(filepath.Dir(path)), filepath.Base(path))
 }

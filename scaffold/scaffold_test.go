@@ -55,15 +55,15 @@ func project(t *testing.T) string {
 	return dir
 }
 
-// run runs a command in the project, with what this machine has of modules.
-func run(t *testing.T, dir, name string, args ...string) string {
+// runMake runs make in the project, with what this machine has of modules.
+func runMake(t *testing.T, dir string, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...)
+	cmd := exec.CommandContext(t.Context(), "make", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=mod")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+		t.Fatalf("make %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 	return string(out)
 }
@@ -77,11 +77,11 @@ func TestTheProjectIsGreen(t *testing.T) {
 	_, err := scaffold.Add(dir, scaffold.Kind{Name: "Berry"})
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "go.sum"), []byte(read(t, "../go.sum")), 0o600))
-	said := run(t, dir, "make", "test")
+	said := runMake(t, dir, "test")
 	if skipped := strings.Contains(said, "SKIP: nothing was tested against a real API server"); skipped != (os.Getenv("KUBEBUILDER_ASSETS") == "") {
 		t.Errorf("it skips the real API server: %v\n%s", skipped, said)
 	}
-	if compiled := run(t, dir, "make", "build", "GOFLAGS=-mod=mod -v"); strings.Contains(compiled, "k8s.io/") {
+	if compiled := runMake(t, dir, "build", "GOFLAGS=-mod=mod -v"); strings.Contains(compiled, "k8s.io/") {
 		t.Errorf("make build compiles again what make test has compiled:\n%s", compiled)
 	}
 	regenerated(t, dir)
@@ -95,7 +95,7 @@ func TestTheImageGoesToTheCurrentCluster(t *testing.T) {
 		t.Skip("needs kubectl: set KUBEBUILDER_ASSETS")
 	}
 	must(t, os.Symlink(kubectl, filepath.Join(bin, "kubectl")))
-	must(t, os.WriteFile(filepath.Join(bin, "localkube"), nil, 0o700)) //nolint:gosec // make only looks whether it is there
+	must(t, os.WriteFile(filepath.Join(bin, "localkube"), nil, 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, "go.sum"), nil, 0o600))
 	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
 	t.Setenv("KUBECONFIG", filepath.Join(bin, "kubeconfig"))
@@ -104,11 +104,11 @@ func TestTheImageGoesToTheCurrentCluster(t *testing.T) {
 	} {
 		config := "kind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: " + cluster + "}}]\nclusters: [{name: " + cluster + ", cluster: {server: 'https://x'}}]\n"
 		must(t, os.WriteFile(filepath.Join(bin, "kubeconfig"), []byte(config), 0o600))
-		if said := run(t, dir, "make", "-n", "image"); !strings.Contains(said, want) {
+		if said := runMake(t, dir, "-n", "image"); !strings.Contains(said, want) {
 			t.Errorf("for %s make image would not do %q but\n%s", cluster, want, said)
 		}
 	}
-	if said := run(t, dir, "make", "-n", "image", "LOCALKUBE_FLAGS=--name other"); !strings.Contains(said, "--name other image build") {
+	if said := runMake(t, dir, "-n", "image", "LOCALKUBE_FLAGS=--name other"); !strings.Contains(said, "--name other image build") {
 		t.Errorf("LOCALKUBE_FLAGS is not obeyed:\n%s", said)
 	}
 }
@@ -117,7 +117,7 @@ func TestTheImageGoesToTheCurrentCluster(t *testing.T) {
 func regenerated(t *testing.T, dir string) {
 	t.Helper()
 	generated, install := t.TempDir(), read(t, dir, "install.yaml")
-	if run(t, dir, "make", "install.yaml"); read(t, dir, "install.yaml") != install {
+	if runMake(t, dir, "install.yaml"); read(t, dir, "install.yaml") != install {
 		t.Errorf("make generate would change install.yaml: %s", cmp.Diff(install, read(t, dir, "install.yaml")))
 	}
 	generator := []string{"tool", "-modfile=" + filepath.Join(root(t), "tools/gen/go.mod"), "controller-gen"}

@@ -36,7 +36,7 @@ func (a *Applier) failure(wanted lifecycle.Object, err error) error {
 // before somebody else acts: the name is taken, an earlier object is still being deleted, or
 // the API server refuses the content. It returns none if anything else went wrong as well.
 func Stuck(err error) []*Failure {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the leaves are looked at one by one
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*Failure
 		for _, one := range joined.Unwrap() {
 			some := Stuck(one)

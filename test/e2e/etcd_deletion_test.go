@@ -179,27 +179,29 @@ func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
 	c.gone(t, 3)
 }
 
+// uids are those of all that the cluster made, by kind and name.
+func (c *cluster) uids(t *testing.T) map[string]types.UID {
+	t.Helper()
+	all := map[string]types.UID{}
+	for _, list := range append(serves(), stores()...) {
+		err := api.List(t.Context(), list, client.InNamespace(c.key.Namespace), client.MatchingLabels{lifecycle.LabelInstance: c.key.Name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = apimeta.EachListItem(list, func(obj runtime.Object) error {
+			o := obj.(client.Object)
+			all[fmt.Sprintf("%T/%s", obj, o.GetName())] = o.GetUID()
+			return nil
+		})
+	}
+	return all
+}
+
 // TestEtcdOrphansServeOn beside a running operator, also when a cluster of the same name comes: it is told that the
 // name is taken.
 func TestEtcdOrphansServeOn(t *testing.T) {
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
-	kinds := append(serves(), stores()...)
-	uids := func() map[string]types.UID {
-		all := map[string]types.UID{}
-		for _, list := range kinds {
-			err := api.List(t.Context(), list, client.InNamespace(c.key.Namespace), client.MatchingLabels{lifecycle.LabelInstance: c.key.Name})
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = apimeta.EachListItem(list, func(obj runtime.Object) error {
-				o := obj.(client.Object)
-				all[fmt.Sprintf("%T/%s", obj, o.GetName())] = o.GetUID()
-				return nil
-			})
-		}
-		return all
-	}
-	before := uids()
+	before := c.uids(t)
 	c.isDeleted(t, metav1.DeletePropagationOrphan, etcdv1.Retain)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.Managed })
 	eventually(t, "the name is taken", func(ctx context.Context) error {
@@ -211,7 +213,7 @@ func TestEtcdOrphansServeOn(t *testing.T) {
 	})
 	same := func(when string) {
 		t.Helper()
-		after := uids()
+		after := c.uids(t)
 		for name, uid := range before {
 			if after[name] != uid && !strings.Contains(name, "StatefulSet") {
 				t.Errorf("%s: %s was %s and is %s", when, name, uid, after[name])

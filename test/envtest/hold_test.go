@@ -187,8 +187,8 @@ func TestFinalizersThatChooseTheCascadeAreRefused(t *testing.T) {
 	for i, chosen := range []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents} {
 		held := undeletable(t, namespace, fmt.Sprintf("held-%d", i), finalizers(holder, chosen))
 		refusesDeletion(t, held, "use --cascade=background")
-		refusesDeletion(t, held, "use --cascade=background", &client.DeleteOptions{Raw: &metav1.DeleteOptions{OrphanDependents: &orphan}})
-		must(t, tryDeletion(t, held, background)) // as kubectl, and the namespace controller
+		refusesDeletion(t, held, "use --cascade=background", &client.DeleteOptions{Raw: &metav1.DeleteOptions{OrphanDependents: &orphan}}) //nolint:staticcheck // old clients send it
+		must(t, tryDeletion(t, held, background))                                                                                          // as kubectl, and the namespace controller
 		must(t, tryDeletion(t, undeletable(t, namespace, fmt.Sprintf("free-%d", i), finalizers(chosen))))
 		must(t, tryDeletion(t, undeletable(t, namespace, fmt.Sprintf("passed-%d", i), bypassed(holder, chosen))))
 	}
