@@ -33,6 +33,9 @@ func configured(t *testing.T) (*apply.Applier, client.Object) {
 	done := make(chan struct{})
 	go func() { defer close(done); _ = seen.Start(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
+	if !seen.WaitForCacheSync(ctx) {
+		t.Fatal("the cache does not start")
+	}
 	cached, err := client.New(config, client.Options{Scheme: scheme, Cache: &client.CacheOptions{Reader: seen}})
 	must(t, err)
 	schemas, err := discovery.NewDiscoveryClientForConfig(config)
