@@ -35,6 +35,14 @@ type Pausable interface {
 	IsPaused() bool
 }
 
+// DecisionError is an error of Resources: nothing may be provided now, and the decision,
+// which waits or blocks, says why. Nothing is applied, and, unlike after an empty list,
+// nothing is pruned.
+type DecisionError struct{ Decision Decision }
+
+// Error implements error.
+func (e *DecisionError) Error() string { return e.Decision.Message }
+
 // Planner is an application's judgement about objects of type T in worlds of type
 // W. Every method is pure: the same arguments give the same answer, with no I/O,
 // clock or randomness. Arguments are read-only, except want in Status.

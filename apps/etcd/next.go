@@ -112,7 +112,10 @@ func unnamed(want *etcdv1.EtcdCluster) lifecycle.Decision {
 
 // nameTaken leaves alone what an earlier cluster of the name left running.
 func nameTaken(seen World) lifecycle.Decision {
-	if len(seen.Orphans) == 0 {
+	switch {
+	case len(seen.Orphans) == 0 && seen.Earlier:
+		return lifecycle.RetryIn(time.Second, "PreviousStillDeleting", "An earlier cluster of this name is still being deleted.")
+	case len(seen.Orphans) == 0:
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("NameTaken", fmt.Sprintf(

@@ -243,6 +243,7 @@ func byUsers() map[string]page {
 		"ClaimStripped":   {"nothing that is known of a claim may depend on its labels", three(serving(3)), claimStripped, "Proceed LabelVolume e-1 (LabelsMissing)"},
 		"Divided":         {"one side must not be removed by what the other lists", three(serving(3)), scene{etcd.World{Divided: "a says b; c says d", Members: serving(3).silent().Members}}, "Blocked MembersDivided"},
 		"OtherID":         {"a snapshot was restored in place", three(serving(3)), scene{etcd.World{OtherID: 0xc2, Members: serving(3).silent().Members}}, "Blocked ClusterIDChanged"},
+		"Earlier":         {"Kubernetes is about to delete or to orphan what an earlier cluster owns", wanted(3), scene{etcd.World{Earlier: true}}, "Retry PreviousStillDeleting"},
 		"DoomedOrphan":    {"no other pod can run on a claim that goes: another member joins", three(doomedOrphan), doomedOrphan, "Proceed AddLearner e-3 (VolumeDeleted)"},
 		"NameTaken":       {"an earlier cluster serves on", wanted(3), scene{etcd.World{Orphans: []string{"StatefulSet e-0"}}}, "Blocked NameTaken"},
 		"Stripped":        {"the pod gets its labels again", three(serving(3)), stripped, "Proceed LabelPod e-1 (LabelsMissing)"},

@@ -36,8 +36,11 @@ const (
 // Services, the disruption budget, doors, certificates, a NetworkPolicy. Those of an
 // earlier cluster that still serves are left to it.
 func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Object, error) {
-	if leaving(want) || len(seen.Orphans) > 0 {
+	if leaving(want) {
 		return nil, nil
+	}
+	if d := nameTaken(seen); d.Speaks() {
+		return nil, &lifecycle.DecisionError{Decision: d}
 	}
 	all := []lifecycle.Object{peerService(want), balancedService(want, seen), disruptionBudget(want, seen)}
 	for _, m := range residents(want, seen) {

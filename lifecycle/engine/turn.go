@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -197,7 +198,12 @@ func (r *report[T, W]) over() bool {
 
 var cannotObserve = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot see the application; nothing is changed until it can.")
 
-func cannotRender(err error) lifecycle.Decision { return lifecycle.Block("CannotRender", err.Error()) }
+func cannotRender(err error) lifecycle.Decision {
+	if decided := (&lifecycle.DecisionError{}); errors.As(err, &decided) {
+		return decided.Decision
+	}
+	return lifecycle.Block("CannotRender", err.Error())
+}
 
 func (e *engine[T, W]) observe(ctx context.Context, r *report[T, W]) {
 	seen, err := e.driver.Observe(e.maintained(ctx, r.obj), r.obj)

@@ -19,7 +19,6 @@ import (
 // TestChaosOnRealApplications disturbs an etcd cluster and a Memcached six times. All of it
 // heals, and no volume and no member of etcd is another one afterwards.
 func TestChaosOnRealApplications(t *testing.T) {
-	t.Parallel()
 	c := formed(t, 3)
 	ns := c.key.Namespace
 	cache := &instance{c.key}

@@ -72,7 +72,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		return view{}, err
 	}
 	v := view{parts: p, speakers: speakers(r.cluster, said), world: etcd.World{
-		Orphans: p.orphans, Divided: r.divided, OtherID: otherIdentity(want, said), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
+		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, OtherID: otherIdentity(want, said), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, said),
 	}}

@@ -27,6 +27,8 @@ type parts struct {
 	doors  map[string]*corev1.ConfigMap
 	// orphans are what an earlier cluster of the name left running.
 	orphans []string
+	// earlier says that it still owns StatefulSets.
+	earlier bool
 }
 
 // gather reads the cache. A StatefulSet that is being deleted is gone already; its pod
@@ -52,7 +54,7 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
 		return parts{}, err
 	}
-	p.orphans = orphans(want, p, sets.Items, pods.Items)
+	p.orphans, p.earlier = orphans(want, p, sets.Items, pods.Items)
 	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items, p.sets))
 	if err := d.findPods(ctx, want, p); err != nil {
 		return parts{}, err

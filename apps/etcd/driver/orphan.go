@@ -14,15 +14,16 @@ import (
 )
 
 // orphans are what an earlier cluster of the same name left running. Services of this
-// cluster would select its pods, and StatefulSets would adopt them. Once this cluster has
-// members, a StatefulSet or pod without an owner is its own.
-func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods []corev1.Pod) []string {
+// cluster would select its pods, and StatefulSets would adopt them. It comes from a cache, in which they may
+// still have their owner. Once this cluster has members, a StatefulSet or pod without an owner is its own.
+func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods []corev1.Pod) (all []string, earlier bool) {
 	if want.Status.ClusterID != "" || len(p.sets) > 0 {
-		return nil
+		return nil, false
 	}
-	var all []string
 	for i := range sets {
-		if alive(&sets[i]) && metav1.GetControllerOf(&sets[i]) == nil {
+		owner := metav1.GetControllerOf(&sets[i])
+		earlier = earlier || owner != nil && owner.Kind == kind.Kind && owner.UID != want.UID
+		if alive(&sets[i]) && owner == nil {
 			all = append(all, "StatefulSet "+sets[i].Name)
 		}
 	}
@@ -32,7 +33,7 @@ func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods 
 		}
 	}
 	slices.Sort(all)
-	return all
+	return all, earlier
 }
 
 // notOrphaned returns an error if the member's name is that of a StatefulSet or a pod of
