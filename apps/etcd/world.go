@@ -20,8 +20,8 @@ type World struct {
 	// Orphans are the StatefulSets and pods that an earlier cluster of the name left running,
 	// e.g. by kubectl delete --cascade=orphan. While there are any, this cluster makes nothing.
 	Orphans []string
-	// Earlier says that StatefulSets are still there whose owner is an earlier cluster of the
-	// name: Kubernetes is about to delete or to orphan them.
+	// Earlier says that StatefulSets or pods are still there whose owner is an earlier cluster
+	// of the name: Kubernetes is about to delete or to orphan them.
 	Earlier bool
 	// OtherID is the cluster ID that members who serve answer with instead of the remembered
 	// one; 0 if there is none.

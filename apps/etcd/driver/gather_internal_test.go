@@ -97,3 +97,40 @@ func TestMembersAreKnownByNames(t *testing.T) {
 		t.Errorf("the volume of my-etcd-0 is %s", name)
 	}
 }
+
+// While an earlier cluster of the name runs, also one that a cache shows half orphaned,
+// nothing is made.
+func TestOrphansOfAnEarlierCluster(t *testing.T) {
+	want := plain("")
+	old := plain("")
+	old.UID = "earlier"
+	owned := []metav1.OwnerReference{*metav1.NewControllerRef(old, kind)}
+	set := appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Name: "my-etcd-0", UID: "set"}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "my-etcd-0-0"}}
+	ofOld, ofSet, going := set, pod, pod
+	ofOld.OwnerReferences = owned
+	ofSet.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
+	going.DeletionTimestamp = &metav1.Time{Time: noon}
+	cases := map[string]struct {
+		reason  string
+		sets    []appsv1.StatefulSet
+		pods    []corev1.Pod
+		orphans []string
+		earlier bool
+	}{
+		"Nothing":  {"the name is free", nil, nil, nil, false},
+		"Orphaned": {"all lost their owners", []appsv1.StatefulSet{set}, []corev1.Pod{ofSet}, []string{"StatefulSet my-etcd-0"}, true},
+		"Pods":     {"the StatefulSet was deleted with --cascade=orphan, too", nil, []corev1.Pod{pod}, []string{"Pod my-etcd-0-0"}, false},
+		"Lagging":  {"the cache has the pod as it was before", nil, []corev1.Pod{ofSet}, nil, true},
+		"Deleted":  {"the earlier cluster was deleted a moment ago", []appsv1.StatefulSet{ofOld}, nil, nil, true},
+		"Going":    {"a pod that ends takes no name", nil, []corev1.Pod{going}, nil, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			all, earlier := orphans(want, parts{}, c.sets, c.pods)
+			if diff := cmp.Diff(c.orphans, all); diff != "" || earlier != c.earlier {
+				t.Errorf("%s: earlier %v, orphans %s", c.reason, earlier, diff)
+			}
+		})
+	}
+}

@@ -28,8 +28,12 @@ func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods 
 		}
 	}
 	for i := range pods {
-		if alive(&pods[i]) && orphaned(&pods[i]) {
+		switch {
+		case !alive(&pods[i]):
+		case orphaned(&pods[i]):
 			all = append(all, "Pod "+pods[i].Name)
+		default:
+			earlier = true // no StatefulSet of this cluster is there, so none of them owns it
 		}
 	}
 	slices.Sort(all)
