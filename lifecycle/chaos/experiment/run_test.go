@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,9 +67,19 @@ func (w *world) Look(ctx context.Context) (experiment.State, error) {
 		}
 	} else if !w.hurt.IsZero() {
 		w.hurt = time.Time{}
-		*w.together--
+		w.count(-1)
 	}
 	return s, ctx.Err()
+}
+
+// counting guards what worlds count together.
+var counting sync.Mutex
+
+func (w *world) count(n int) {
+	counting.Lock()
+	defer counting.Unlock()
+	*w.together += n
+	*w.most = max(*w.most, *w.together)
 }
 
 func (w *world) Names(_ context.Context, m chaos.Manipulation, target int) ([]string, error) {
@@ -92,8 +103,7 @@ func (w *world) Do(_ context.Context, m chaos.Manipulation, _ int) (done experim
 		return done, err
 	}
 	w.did, w.hurt = append(w.did, m.Name), time.Now()
-	*w.together++
-	*w.most = max(*w.most, *w.together)
+	w.count(+1)
 	done.Healed = func(context.Context) (bool, error) { return w.healed(), nil }
 	return done, nil
 }
