@@ -73,6 +73,7 @@ const unattended = 60
 func (w *world[T, W]) settle() {
 	w.faults.calm = true
 	w.note("the faults stop")
+	var last lifecycle.Decision
 	quiet := 0
 	for i := range w.life.patience() {
 		if m, ok := w.model.(Mendable); ok && i == unattended {
@@ -82,7 +83,7 @@ func (w *world[T, W]) settle() {
 		w.tick()
 		d, effects := w.turn()
 		if d.Outcome != lifecycle.Done || effects > 0 {
-			quiet = 0
+			last, quiet = d, 0
 			continue
 		}
 		if quiet++; quiet == restLength {
@@ -90,7 +91,7 @@ func (w *world[T, W]) settle() {
 			return
 		}
 	}
-	w.fail("did not converge within %d ticks after the faults stopped", w.life.patience())
+	w.fail("did not converge within %d ticks after the faults stopped: %s %s: %s", w.life.patience(), last.Outcome, last.Reason, last.Message)
 }
 
 func (w *world[T, W]) keep() {

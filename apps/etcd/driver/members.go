@@ -20,7 +20,7 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 		byName[name] = resident(want, p, name)
 	}
 	for name, claim := range p.claims {
-		if alive(claim) { // the rest of a member that is gone goes by itself
+		if alive(claim) || keepsData(p.pods[name]) { // the rest of a member that is gone goes by itself
 			byName[name] = resident(want, p, name)
 		}
 	}
@@ -45,6 +45,10 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 	d.pulse.forget(want.UID, byName)
 	return all
 }
+
+// keepsData says that the pod lasts without its StatefulSet, and with it a claim that is
+// being deleted.
+func keepsData(pod *corev1.Pod) bool { return pod != nil && orphaned(pod) && alive(pod) }
 
 // order is by number, strangers last.
 func order(a, b etcd.Member) int {

@@ -156,7 +156,8 @@ func (m *Model) names(listed bool) []string {
 		known[name] = true
 	}
 	for name, d := range m.disks {
-		known[name] = known[name] || m.volatile || !d.doomed
+		p := m.pods[name]
+		known[name] = known[name] || m.volatile || !d.doomed || p != nil && p.orphaned && !p.leaving
 	}
 	for _, e := range m.list {
 		known[e.name] = known[e.name] || listed
