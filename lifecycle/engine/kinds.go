@@ -87,7 +87,8 @@ type defined struct {
 	uid  types.UID
 }
 
-// appear blocks until the kind is served.
+// appear blocks until the kind is served. A definition that is being deleted is served too: its objects may wait for this
+// operator to remove a finalizer, also when it was started after the deletion.
 func (k *kinds) appear(ctx context.Context, gvk schema.GroupVersionKind) (defined, error) {
 	wait := establishing
 	for {
@@ -161,7 +162,7 @@ func (k *kinds) find(ctx context.Context, gvk schema.GroupVersionKind) (defined,
 	}
 	best := absent
 	for _, d := range all.Items {
-		if !strings.HasSuffix(d.Name, "."+gvk.Group) || d.DeletionTimestamp != nil {
+		if !strings.HasSuffix(d.Name, "."+gvk.Group) {
 			continue
 		}
 		best = accepted
