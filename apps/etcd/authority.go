@@ -84,7 +84,7 @@ func sides(want goal, seen World) parted {
 // handshakes prove it.
 func (g goal) refuses(m Member) bool {
 	_, present, _ := strings.Cut(g.revision, ".")
-	return m.Set.Exists && !bereft(m) && (m.Refused || m.PeersRefused) && OtherAuthorities(m, present)
+	return m.Set.Exists && !bereft(m) && !obstructed(m) && (m.Refused || m.PeersRefused) && OtherAuthorities(m, present)
 }
 
 // OtherAuthorities says that the member's pod was made for other authorities than those

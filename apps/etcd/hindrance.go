@@ -14,6 +14,9 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.Unschedulable {
 		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
 	}
+	if obstructed(m) && !m.Pod.Exists && m.Volume.Exists {
+		return hamper(m)
+	}
 	if d := uncreated(m); d.Speaks() {
 		return d
 	}

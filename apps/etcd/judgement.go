@@ -21,6 +21,7 @@ func forming(want goal, seen World, now time.Time) lifecycle.Decision {
 	}
 	return lifecycle.First(
 		badCertificates(seen),
+		obstructedMember(seen),
 		startInitial(want, seen),
 		failedChange(want, seen),
 		endedPod(want, seen),
@@ -49,7 +50,7 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 // made from an edited template and the others have a quorum (sim seed 3219).
 func failedChange(want goal, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
-		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m) && !doomed(m)
+		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m) && !doomed(m) && !obstructed(m)
 		spared := seen.Listed && m.Pod.Stale && m.Pod.Trouble != lifecycle.CrashLooping
 		if Volatile(want.EtcdCluster) && !spared && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
 			continue
@@ -66,7 +67,7 @@ func failedChange(want goal, seen World) lifecycle.Decision {
 // quorum says who is a member: the volume and the status do.
 func strippedMember(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return !seen.Listed && m.Volume.Exists && !m.Volume.Doomed && !m.Set.Exists && mayBelong(want.EtcdCluster, m)
+		return !seen.Listed && m.Volume.Exists && !m.Volume.Doomed && !m.Set.Exists && !obstructed(m) && mayBelong(want.EtcdCluster, m)
 	})
 	if !ok {
 		return lifecycle.Decision{}
@@ -87,7 +88,7 @@ func mayBelong(want *etcdv1.EtcdCluster, m Member) bool {
 }
 
 func endedPod(want goal, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists })
+	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists && !obstructed(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -179,6 +180,8 @@ func death(want goal, seen World, m Member, now time.Time) string {
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
 	case bereft(m), learner(m) && doomed(m):
 		return "its volume is gone"
+	case nevermore(m) != "":
+		return nevermore(m)
 	case !silent || now.Before(later(later(m.Since, m.Pod.Since), m.Returned).Add(want.replaceAfter())) || bySpec(want, seen, m):
 		return ""
 	case m.Maintenance != "":
@@ -266,12 +269,12 @@ func absence(m Member) string {
 }
 
 // leastMissed is who goes when there are too many: the sick first, then those whose
-// volumes are being deleted, then the newest follower.
+// objects are being deleted, then the newest follower.
 func leastMissed(seen World) (Member, bool) {
 	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && !seen.serving(m) }); ok {
 		return m, true
 	}
-	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && doomed(m) && !m.Leads }); ok {
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && (doomed(m) || obstructed(m)) && !m.Leads }); ok {
 		return m, true
 	}
 	return seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })

@@ -76,6 +76,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		badCertificates(seen),
 		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority
 		tooFewMembers(goal, seen),
+		obstructedMember(seen),                    // a wish would restart others, and this one could not come back
 		outdatedMember(goal, seen, goal.outdates), // followers first, the leader moved away and last
 		uncovered(goal, seen),                     // 3.7 comes when it can read what is on disk
 		revoking(want, seen),                      // the Secrets change when members report
@@ -199,7 +200,9 @@ func ourListed(m Member) bool { return ours(m) && listed(m) }
 // more: its volume, if it had one, is still there. On a claim that is being deleted no
 // other pod can run: that member is replaced.
 func halfAdded(want goal, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ourListed(m) && !m.Set.Exists && !m.Volume.Doomed && !bereft(m) })
+	m, ok := seen.find(func(m Member) bool {
+		return ourListed(m) && !m.Set.Exists && !m.Volume.Doomed && !bereft(m) && !obstructed(m)
+	})
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -332,7 +335,7 @@ func replacement(seen World, s lifecycle.Step) lifecycle.Step {
 	if old, ok := seen.find(doomed); ok {
 		s = repair(s)
 		s.Reason = volumeDeleted
-		s.Message = fmt.Sprintf("%s joins in the place of %s, whose PersistentVolumeClaim is being deleted: its data lasts only as long as its pod.", s.Target, old.Name)
+		s.Message = fmt.Sprintf("%s joins in the place of %s, whose %s is being deleted: its data lasts only as long as its pod.", s.Target, old.Name, going(old))
 		return s
 	}
 	s.Reason = "SpecChanged"

@@ -23,16 +23,16 @@ func doomedMember(want goal, seen World) lifecycle.Decision {
 	}
 	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(repair(moveLeader(m, heir, volumeDeleted,
-			"%s leads, and its PersistentVolumeClaim is being deleted; %s takes over.", m.Name, heir.Name)))
+			"%s leads, and its %s is being deleted; %s takes over.", m.Name, going(m), heir.Name)))
 	}
 	return lifecycle.Proceed(repair(remove(m, volumeDeleted,
-		"%s has been replaced: its PersistentVolumeClaim is being deleted, and its data with its pod.", m.Name)))
+		"%s has been replaced: its %s is being deleted, and its data with its pod.", m.Name, going(m))))
 }
 
 // editedSet applies a StatefulSet again that differs from its declaration. That restarts
 // no pod: the update strategy is OnDelete.
 func editedSet(want goal, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Set.Edited != "" })
+	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Set.Edited != "" && !obstructed(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}

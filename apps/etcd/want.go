@@ -147,8 +147,10 @@ func (g goal) replaces(m Member) bool {
 }
 
 // outdates says that a member of the list has another spec or version than it
-// should. A doomed one is replaced anyway.
-func (g goal) outdates(m Member) bool { return ourListed(m) && !doomed(m) && g.mismatches(m) }
+// should. A doomed one is replaced anyway, and an obstructed one could not start again.
+func (g goal) outdates(m Member) bool {
+	return ourListed(m) && !doomed(m) && !obstructed(m) && g.mismatches(m)
+}
 
 // distrusts says that a member runs with other authorities than it should.
 func (g goal) distrusts(m Member) bool {

@@ -61,10 +61,12 @@ type Member struct {
 	Role   Role
 	Joined bool
 
-	Door   Door
-	Set    Set
-	Volume Volume
-	Pod    Pod
+	Door Door
+	// Obstacle is why the member cannot be started.
+	Obstacle Obstacle
+	Set      Set
+	Volume   Volume
+	Pod      Pod
 
 	// Health is what the member itself answers, Since since when.
 	Health Health

@@ -133,3 +133,10 @@ func silenced(ago time.Duration) func(*etcd.Member) {
 		m.Pod.Ready, m.Pod.Since = true, noon.Add(-time.Hour)
 	}
 }
+
+// held has a StatefulSet that is being deleted, and that the finalizer of another controller
+// keeps: its pod runs on.
+func held(m *etcd.Member) {
+	m.Set = etcd.Set{}
+	m.Obstacle = etcd.Obstacle{Kind: "StatefulSet", Name: m.Name, Going: true, Finalizers: "example.com/hold"}
+}

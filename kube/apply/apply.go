@@ -11,6 +11,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,11 +93,29 @@ func (e *ForeignError) Error() string {
 type GoingError struct {
 	Kind string
 	Name string
+	// Finalizers of other controllers that keep the object.
+	Finalizers []string
 }
 
 // Error implements error.
 func (e *GoingError) Error() string {
-	return fmt.Sprintf("%s %q of an earlier time is still being deleted", e.Kind, e.Name)
+	said := fmt.Sprintf("%s %q of an earlier time is still being deleted", e.Kind, e.Name)
+	if len(e.Finalizers) == 0 {
+		return said
+	}
+	return fmt.Sprintf("%s, and the finalizer %s keeps it: let its owner finish, or remove it with kubectl edit", said, strings.Join(e.Finalizers, ", "))
+}
+
+// goingError is the error of an object that is being deleted.
+func goingError(kind string, existing client.Object) *GoingError {
+	return &GoingError{Kind: kind, Name: existing.GetName(), Finalizers: ForeignFinalizers(existing)}
+}
+
+// ForeignFinalizers are those that Kubernetes' own garbage collection does not remove.
+func ForeignFinalizers(obj metav1.Object) []string {
+	return slices.DeleteFunc(slices.Clone(obj.GetFinalizers()), func(f string) bool {
+		return f == metav1.FinalizerDeleteDependents || f == metav1.FinalizerOrphanDependents
+	})
 }
 
 // Applier applies for all objects of one application. It is safe for concurrent
@@ -191,7 +211,7 @@ func (a *Applier) ensure(
 	switch {
 	case existing == nil:
 	case existing.GetDeletionTimestamp() != nil:
-		return nil, &GoingError{Kind: kind, Name: wanted.GetName()}
+		return nil, goingError(kind, existing)
 	case a.known.same(client.ObjectKeyFromObject(owner), id, existing, sum):
 		return nil, nil
 	}

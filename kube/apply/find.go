@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
@@ -42,12 +43,16 @@ func (a *Applier) identify(owner client.Object, wanted lifecycle.Object) (declar
 	if !ok {
 		return declared{}, fmt.Errorf("%T is not an object", wanted)
 	}
-	gvk, err := apiutil.GVKForObject(sample, a.client.Scheme())
+	return identified(a.client.Scheme(), owner, sample)
+}
+
+func identified(s *runtime.Scheme, owner, sample client.Object) (declared, error) {
+	gvk, err := apiutil.GVKForObject(sample, s)
 	if err != nil {
 		return declared{}, err
 	}
-	ownerKind, err := apiutil.GVKForObject(owner, a.client.Scheme())
+	ownerKind, err := apiutil.GVKForObject(owner, s)
 	name := &unstructured.Unstructured{Object: map[string]any{}}
-	name.SetName(wanted.GetName())
+	name.SetName(sample.GetName())
 	return declared{kind: gvk.Kind, ownerKind: ownerKind.Kind, content: name, sample: sample}, err
 }

@@ -67,7 +67,7 @@ func (a *Applier) foresee(
 		return &Foreseen{Change: Change{Verb: Created, Kind: d.kind, Name: d.name()}}, nil
 	}
 	if existing.GetDeletionTimestamp() != nil {
-		return nil, &GoingError{Kind: d.kind, Name: d.name()}
+		return nil, goingError(d.kind, existing)
 	}
 	return a.configured(d, existing)
 }

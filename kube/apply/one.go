@@ -70,12 +70,22 @@ func mayAdopt(ctx context.Context, live client.Reader, s *runtime.Scheme, owner,
 	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, owner.GetName(), errors.New("it is being deleted"))
 }
 
+// Taken returns why the owner cannot apply an object over the existing one of its name: a
+// [ForeignError] or a [GoingError]; nil if it can.
+func Taken(s *runtime.Scheme, app string, owner, existing client.Object) error {
+	d, err := identified(s, owner, existing)
+	if err != nil {
+		return err
+	}
+	return mayTake(app, owner, d, existing)
+}
+
 // mayTake returns an error unless the existing object is ours: controlled by the
 // owner with its labels lost, or left behind by an earlier object of the same name
 // (deleted with --cascade=orphan, or restored from a backup).
 func mayTake(app string, owner client.Object, d declared, existing client.Object) error {
 	if existing.GetDeletionTimestamp() != nil {
-		return &GoingError{Kind: d.kind, Name: d.name()}
+		return goingError(d.kind, existing)
 	}
 	ref := metav1.GetControllerOf(existing)
 	labels := existing.GetLabels()
@@ -87,7 +97,7 @@ func mayTake(app string, owner client.Object, d declared, existing client.Object
 	case ref.UID == owner.GetUID():
 		return nil
 	case ref.Name == owner.GetName() && ref.Kind == d.ownerKind:
-		return &GoingError{Kind: d.kind, Name: d.name()}
+		return goingError(d.kind, existing)
 	}
 	return &ForeignError{Kind: d.kind, Name: d.name(), Owner: ref.Kind + " " + ref.Name}
 }

@@ -56,6 +56,12 @@ type System interface {
 	EditSet(t *testing.T, member string)
 	OrphanSet(t *testing.T, member string)
 
+	// HoldSet deletes the StatefulSet while the finalizer of another controller keeps it, and
+	// LetGo removes that. TakeName makes a ConfigMap of the name that the member's would have.
+	HoldSet(t *testing.T, member string)
+	LetGo(t *testing.T, member string)
+	TakeName(t *testing.T, member string)
+
 	// StripPod and StripClaim remove a label from the member's pod, and from its claim.
 	StripPod(t *testing.T, member, label string)
 	StripClaim(t *testing.T, member, label string)
@@ -78,7 +84,7 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"ComesBackWithItsQuorum": quorumBack, "TouchesNothingWhenTheDataIsLost": dataLost,
 		"ReplacesWhoseClaimIsDeleted": claimsDeleted, "PutsBackWhatIsEditedByHand": edited, "KeepsWhoseURLIsRespelled": respelled,
 		"RefusesWhatEtcdRefuses": refusals, "GrowsThoughNobodyWrites": growsQuietly,
-		"UpgradesWhatAnOlderReleaseWrote": upgradesOldLogs,
+		"UpgradesWhatAnOlderReleaseWrote": upgradesOldLogs, "RepairsOthersBesideAnObstacle": obstacles,
 	}
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })

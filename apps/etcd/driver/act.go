@@ -154,14 +154,14 @@ func (d *Driver) expose(ctx context.Context, p parts, member string) error {
 }
 
 // dismiss deletes the StatefulSet before the volume that its pod uses, and a pod that a
-// StatefulSet has left behind.
+// StatefulSet has left behind, or whose StatefulSet does not go.
 func (d *Driver) dismiss(ctx context.Context, p parts, s lifecycle.Step) error {
 	if set := p.sets[s.Target]; set != nil {
 		if err := d.remove(ctx, set); err != nil {
 			return err
 		}
 	}
-	if left := p.pods[s.Target]; left != nil && metav1.GetControllerOf(left) == nil {
+	if left := p.pods[s.Target]; left != nil && (orphaned(left) || p.held[s.Target] != nil) {
 		if err := d.remove(ctx, left); err != nil {
 			return err
 		}

@@ -81,6 +81,9 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	d.settle(ctx, p, v.world.Members)
 	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
 	d.askCertificates(ctx, want, p, keys, v.world.Members)
+	if err := d.findObstacles(ctx, want, p, v.world.Members); err != nil {
+		return view{}, err
+	}
 	if err := d.findEdits(want, v); err != nil {
 		return view{}, err
 	}

@@ -25,6 +25,8 @@ type parts struct {
 	claims map[string]*corev1.PersistentVolumeClaim
 	pods   map[string]*corev1.Pod
 	doors  map[string]*corev1.ConfigMap
+	// held are StatefulSets that are being deleted and do not go: their pods run on.
+	held map[string]*appsv1.StatefulSet
 	// orphans are what an earlier cluster of the name left running.
 	orphans []string
 	// earlier says that it still owns StatefulSets.
@@ -50,6 +52,7 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		// The name of a claim has the cluster's UID in it.
 		claims: byMember(claims.Items, etcd.ClaimName(want, ""), func(*corev1.PersistentVolumeClaim) bool { return true }),
 		doors:  byMember(doors.Items, etcd.DoorName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
+		held:   heldSets(want, sets.Items, d.now()),
 	}
 	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
 		return parts{}, err

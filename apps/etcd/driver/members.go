@@ -20,12 +20,12 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 		byName[name] = resident(want, p, name)
 	}
 	for name, claim := range p.claims {
-		if alive(claim) || keepsData(p.pods[name]) { // the rest of a member that is gone goes by itself
+		if alive(claim) || keepsData(p, name) { // the rest of a member that is gone goes by itself
 			byName[name] = resident(want, p, name)
 		}
 	}
 	for name, pod := range p.pods {
-		if etcd.Volatile(want) && orphaned(pod) { // it has the data, also without its StatefulSet
+		if etcd.Volatile(want) && (orphaned(pod) || p.held[name] != nil) { // it has the data, also without its StatefulSet
 			byName[name] = resident(want, p, name)
 		}
 	}
@@ -46,9 +46,12 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 	return all
 }
 
-// keepsData says that the pod lasts without its StatefulSet, and with it a claim that is
-// being deleted.
-func keepsData(pod *corev1.Pod) bool { return pod != nil && orphaned(pod) && alive(pod) }
+// keepsData says that the pod lasts without its StatefulSet, or beside one that does not go,
+// and with it a claim that is being deleted.
+func keepsData(p parts, name string) bool {
+	pod := p.pods[name]
+	return pod != nil && alive(pod) && (orphaned(pod) || p.held[name] != nil)
+}
 
 // order is by number, strangers last.
 func order(a, b etcd.Member) int {
@@ -78,8 +81,8 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 		m.Pod.Stale, m.Pod.Stripped = stale(p.sets[name], found) || foreign(want, found), lacksTemplateLabels(p.sets[name], found)
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
-	if left := p.pods[name]; etcd.Volatile(want) && left != nil && orphaned(left) {
-		m.Volume.Exists = m.Volume.Exists || alive(left)
+	if etcd.Volatile(want) && keepsData(p, name) {
+		m.Volume.Exists, m.Volume.Doomed = true, p.held[name] != nil
 	}
 	return m
 }

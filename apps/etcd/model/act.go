@@ -20,6 +20,7 @@ var (
 	errLearners  = errors.New("etcdserver: too many learner members in cluster")
 	errLagging   = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
 	errGoing     = errors.New("the volume is being deleted")
+	errInTheWay  = errors.New("an object of the name is in the way")
 	errExists    = errors.New("etcdserver: peerURLs exists")
 )
 
@@ -100,6 +101,9 @@ func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	if err != nil {
 		return err
 	}
+	if m.obstacle(s.Target).Kind != "" {
+		return errInTheWay
+	}
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
 		delete(m.tampered, s.Target)
 		m.sets[s.Target] = &etcd.Set{
@@ -126,7 +130,7 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 	if e, ok := m.entry(s.Target); ok && !m.leaving {
 		m.violated("%s is dismissed, but is a %s", e.name, e.role)
 	}
-	if p := m.pods[s.Target]; p != nil && p.orphaned {
+	if p := m.pods[s.Target]; p != nil && (p.orphaned || m.held[s.Target] > 0) {
 		if err := fx.Do("delete the pod of "+s.Target, func() error { p.leaving = true; return nil }); err != nil {
 			return err
 		}

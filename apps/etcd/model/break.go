@@ -31,7 +31,7 @@ func (m *Model) spare(name string) bool {
 	}
 	kept := m.voters(func(e entry) bool {
 		d, p := m.disks[e.name], m.pods[e.name]
-		goes := (m.volatile || d != nil && d.doomed) && (p == nil || p.leaving) // and its data with it
+		goes := (m.volatile || d != nil && d.doomed) && (p == nil || p.leaving || m.held[e.name] > 0) // and its data with it
 		return e.name != name && !goes && d != nil && d.identity == e.id && d.index > 0
 	})
 	return len(m.list) > 0 && kept >= m.quorum()

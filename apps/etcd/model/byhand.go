@@ -87,7 +87,7 @@ func (p *pod) relabel(set *etcd.Set) {
 
 func (m *Model) doomVolume(name string, _ *rand.Rand) string {
 	d, p := m.disks[name], m.pods[name]
-	if d == nil || m.volatile || (p.leaving || p.ended || p.nodeless > 0 || p.badImage) && !m.spare(name) {
+	if d == nil || m.volatile || (p.leaving || p.ended || p.nodeless > 0 || p.badImage || m.held[name] > 0) && !m.spare(name) {
 		return ""
 	}
 	m.deleteClaim(name)

@@ -42,7 +42,6 @@ var notModelled = map[string]string{
 	"pod-strip-owners":       "it orphans the pod, as the deletion of its StatefulSet with --cascade=orphan does",
 	"persistentvolumeclaim-": "the model's volumes have no labels, owners or finalizers of others",
 	"statefulset-strip-":     "the model's StatefulSets have no labels and owners",
-	"statefulset-add-":       "a StatefulSet that is being deleted counts as gone",
 	"statefulset-edit-":      "it is drift of a template, as an edited image is",
 }
 

@@ -107,3 +107,7 @@ func (m modelled) AddByHand(t *testing.T, role etcd.Role) {
 		return err
 	})
 }
+
+func (m modelled) HoldSet(_ *testing.T, member string)  { m.model.HoldSet(member) }
+func (m modelled) LetGo(*testing.T, string)             { m.model.LetGo() }
+func (m modelled) TakeName(_ *testing.T, member string) { m.model.TakeName(member) }

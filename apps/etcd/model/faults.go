@@ -42,6 +42,8 @@ var faults = []fault{
 	{[]string{"pod-kill"}, (*Model).killPod},
 	{[]string{"pod-kill-all"}, (*Model).killAllPods},
 	{[]string{"pod-add-finalizer"}, (*Model).holdPod},
+	{[]string{"statefulset-add-finalizer"}, (*Model).holdSet},
+	{nil, (*Model).takeName},
 	{[]string{"etcd-move-leader"}, (*Model).moveLeader},
 }
 

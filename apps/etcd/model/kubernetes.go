@@ -62,6 +62,7 @@ func (p *pod) observed(ready bool) etcd.Pod {
 // Tick implements sim.Model.
 func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 	m.clock = now
+	m.letGo()
 	for _, name := range keys(m.pods) {
 		m.live(name, m.pods[name], chance)
 	}
@@ -93,6 +94,7 @@ func (m *Model) spawn(name string) {
 
 func (m *Model) live(name string, p *pod, chance *rand.Rand) {
 	_, owned := m.sets[name]
+	owned = owned || m.held[name] > 0
 	p.orphaned = p.orphaned && !owned
 	switch {
 	case p.ill > 0:

@@ -64,6 +64,10 @@ type Model struct {
 	pods  map[string]*pod
 	// tampered is what somebody made of a StatefulSet.
 	tampered map[string]tampering
+	// held are StatefulSets that are being deleted and stay for so many ticks. taken are the
+	// names of members whose ConfigMap is another's.
+	held  map[string]int
+	taken map[string]bool
 	// disks are the volumes by member, or with volatile storage the pods' own.
 	disks map[string]*disk
 	sizes map[string]int64
@@ -103,7 +107,7 @@ type health struct {
 func New(volatile bool) *Model {
 	return &Model{
 		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
-		tampered: map[string]tampering{}, owned: map[string]bool{},
+		tampered: map[string]tampering{}, held: map[string]int{}, taken: map[string]bool{}, owned: map[string]bool{},
 		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
 	}
 }
@@ -157,7 +161,7 @@ func (m *Model) names(listed bool) []string {
 	}
 	for name, d := range m.disks {
 		p := m.pods[name]
-		known[name] = known[name] || m.volatile || !d.doomed || p != nil && p.orphaned && !p.leaving
+		known[name] = known[name] || m.volatile || !d.doomed || p != nil && (p.orphaned || m.held[name] > 0) && !p.leaving
 	}
 	for _, e := range m.list {
 		known[e.name] = known[e.name] || listed
@@ -190,14 +194,16 @@ func (m *Model) member(name string) etcd.Member {
 		seen.Set = *s
 		seen.Set.Edited = m.tampered[name].fields()
 	}
+	seen.Obstacle = m.obstacle(name)
 	d, hasDisk := m.disks[name]
 	seen.Volume = etcd.Volume{
-		Exists: hasDisk || m.volatile && seen.Set.Exists, Doomed: hasDisk && d.doomed, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
+		Exists: hasDisk || m.volatile && (seen.Set.Exists || m.held[name] > 0 && m.pods[name] != nil), Doomed: hasDisk && d.doomed, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
 		Size: m.sizes[name], Version: m.given[name],
 	}
 	if h := m.health[name]; !h.since.IsZero() {
 		seen.Health, seen.Since = h.is, h.since
 	}
+	seen.Volume.Doomed = seen.Volume.Doomed || m.volatile && seen.Volume.Exists && m.held[name] > 0
 	if p, ok := m.pods[name]; ok {
 		seen.Pod, seen.Volume.AwaitsPod = p.observed(m.ready(name)), p.awaited
 		seen.Pod.Stale = p.badImage != m.tampered[name].badImage
@@ -230,7 +236,7 @@ func (m *Model) Provide(want *etcdv1.EtcdCluster, resources []lifecycle.Object, 
 		}
 	}
 	for _, name := range keys(wanted) {
-		if m.doors[name] != wanted[name] {
+		if m.doors[name] != wanted[name] && !m.taken[name] {
 			d := wanted[name]
 			if err := fx.Do(fmt.Sprintf("door of %s: %q", name, d.stands), func() error { m.doors[name] = d; return nil }); err != nil {
 				return err
