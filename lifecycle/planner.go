@@ -35,9 +35,9 @@ type Pausable interface {
 	IsPaused() bool
 }
 
-// DecisionError is an error of Resources: nothing may be provided now, and the decision,
-// which waits or blocks, says why. Nothing is applied, and, unlike after an empty list,
-// nothing is pruned.
+// DecisionError is an error that says by itself what the user is told. Of Resources it means
+// that nothing may be provided now: nothing is applied, and, unlike after an empty list,
+// nothing is pruned. Of Driver.Act it means that the step was refused.
 type DecisionError struct{ Decision Decision }
 
 // Error implements error.

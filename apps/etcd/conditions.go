@@ -22,6 +22,7 @@ const (
 // Conditions says whether the cluster can be used, whether it is whole, and what
 // it can bear.
 func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Decision) []lifecycle.Condition {
+	seen = recalled(want, seen)
 	serving, size := seen.count(seen.servingVoter), int(want.Spec.Size)
 	said := fmt.Sprintf("%d of %d members serve.", serving, size)
 	fact := func(kind string, is bool, otherwise, message string) lifecycle.Condition {
@@ -107,6 +108,7 @@ func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 
 // Status writes what was seen, and what must be remembered.
 func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
+	seen = recalled(want, seen)
 	s := &want.Status
 	s.Version = versions(want, seen)
 	s.Memory = remember(want, seen)

@@ -41,7 +41,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		return farewell(want, seen)
 	}
 	goal := aim(want, seen)
-	decision := lifecycle.First(
+	decision := permitted(want, seen,
 		unnamed(want),               // what must be remembered is written down first
 		nameTaken(seen),             // an earlier cluster of the name serves on
 		strippedVolume(seen),        // nothing that is known of a claim may depend on its labels
@@ -56,6 +56,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		distrusted(goal, seen, now), // a member that refuses certificates can only be restarted
 		otherCluster(want, seen),    // a snapshot restored in place
 		divided(seen),               // two lists of members, and no way to tell which is right
+		locked(goal, seen),          // etcd tells the operator nothing
 		quorumAway(goal, seen, now), // nothing destructive: wait for pods, or tell that data is lost
 		unidentified(goal, seen),    // nothing goes before it is known who it is
 		halfRemoved(goal, seen),     // finish what was begun: gone from etcd, not from Kubernetes

@@ -28,6 +28,11 @@ type World struct {
 	OtherID uint64
 	// Divided says how members that serve differ about who is a member; empty if they agree.
 	Divided string
+	// Unauthorized says that etcd's authentication refuses the operator: without Listed also
+	// the member list. User is who the operator is to etcd then; empty if it shows no
+	// certificate.
+	Unauthorized bool
+	User         string
 	// LegacyKeys says that the user's own Secrets have the legacy API's keys.
 	LegacyKeys bool
 	// Certificates is what is wrong with the Secrets for TLS; empty if nothing.

@@ -34,7 +34,10 @@ func explain(err error) lifecycle.Decision {
 	var compare *apply.CompareError
 	var later *lifecycle.Postponed
 	var recipe *issuer.RecipeError
+	var decided *lifecycle.DecisionError
 	switch {
+	case errors.As(err, &decided):
+		return decided.Decision
 	case errors.As(err, &later):
 		return lifecycle.RetryIn(later.After, postponed, "Not now: "+later.Because+".")
 	case errors.As(err, &recipe):

@@ -48,7 +48,11 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 	case etcd.LabelVolume:
 		return d.labelVolume(ctx, want, v.parts, s.Target)
 	}
-	return d.reconfigure(ctx, v, s)
+	err = d.reconfigure(ctx, v, s)
+	if unauthorized(err) {
+		return &lifecycle.DecisionError{Decision: etcd.Unauthorized(want, v.user, s)}
+	}
+	return err
 }
 
 func (d *Driver) startEach(ctx context.Context, want *etcdv1.EtcdCluster, v view, steps []lifecycle.Step) error {

@@ -2,9 +2,11 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net"
 	"net/url"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -45,6 +47,8 @@ type answer struct {
 	status *etcdserverpb.StatusResponse // nil if it does not answer
 	// refused says that certificates are why it does not.
 	refused bool
+	// unauthorized says that etcd's authentication refuses the operator.
+	unauthorized bool
 }
 
 // ask asks all members at once, at their pods' addresses: names take a while to
@@ -63,7 +67,8 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 			return answer{}
 		}
 		p := patience(found, state.Ready)
-		return d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, p)
+		a := d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, p)
+		return a.probed(state.Ready && !state.Leaving)
 	})
 }
 
@@ -169,26 +174,55 @@ func inquire(ctx context.Context, line *grpc.ClientConn, within time.Duration) a
 	defer cancel()
 	s, err := etcdserverpb.NewMaintenanceClient(line).Status(ctx, &etcdserverpb.StatusRequest{})
 	if err != nil {
-		return answer{}
+		return answer{unauthorized: unauthorized(err)}
 	}
 	a := answer{line: line, status: s, health: etcd.Unhealthy}
-	if s.IsLearner && s.Leader != 0 || !s.IsLearner && reads(ctx, line) {
+	if s.IsLearner {
+		if s.Leader != 0 {
+			a.health = etcd.Healthy
+		}
+		return a
+	}
+	var served bool
+	if served, a.unauthorized = reads(ctx, line); served {
 		a.health = etcd.Healthy
 	}
 	return a
 }
 
-// reads says that the member answers a linearizable read. Where users must log in,
-// the refusal comes after the quorum was asked (etcdctl's endpoint health counts it
+// probed adds the kubelet's word on a member that tells the operator nothing: its probe is a
+// linearizable read without authentication.
+func (a answer) probed(ready bool) answer {
+	if a.unauthorized && a.status == nil {
+		a.health = etcd.Unhealthy
+		if ready {
+			a.health = etcd.Healthy
+		}
+	}
+	return a
+}
+
+// unauthorized says that etcd's authentication refuses the request.
+func unauthorized(err error) bool {
+	said := rpctypes.Error(err)
+	return slices.ContainsFunc([]error{
+		rpctypes.ErrUserEmpty, rpctypes.ErrUserNotFound, rpctypes.ErrPermissionDenied, rpctypes.ErrInvalidAuthToken, rpctypes.ErrAuthFailed,
+	}, func(one error) bool { return errors.Is(said, one) })
+}
+
+// reads says that the member answers a linearizable read, and whether authentication refuses
+// it. The refusal comes after the quorum was asked (etcdctl's endpoint health counts it
 // as healthy too).
-func reads(ctx context.Context, line *grpc.ClientConn) bool {
+func reads(ctx context.Context, line *grpc.ClientConn) (served, refused bool) {
 	ctx = metadata.AppendToOutgoingContext(ctx, rpctypes.MetadataRequireLeaderKey, rpctypes.MetadataHasLeader)
 	_, err := etcdserverpb.NewKVClient(line).Range(ctx, &etcdserverpb.RangeRequest{Key: []byte("health"), KeysOnly: true})
 	switch status.Code(err) {
-	case codes.OK, codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
-		return true
+	case codes.OK:
+		return true, false
+	case codes.PermissionDenied, codes.Unauthenticated, codes.InvalidArgument:
+		return true, unauthorized(err)
 	}
-	return false
+	return false, false
 }
 
 // otherIdentity is the ID that members with a quorum answer with although another one is

@@ -49,6 +49,8 @@ type view struct {
 	parts parts
 	// speakers are the voters that have a quorum behind them, the leader first.
 	speakers []answer
+	// user is who the operator is to etcd, by its certificate.
+	user string
 }
 
 func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, error) {
@@ -76,6 +78,10 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, said),
 	}}
+	v.world.Unauthorized, v.user = refusedAny(said), keys.user()
+	if v.world.Unauthorized {
+		v.world.User = v.user
+	}
 	d.sentinel.station(want, v.speakers, d.now())
 	readLogs(want, p, said, v.world.Members)
 	d.settle(ctx, p, v.world.Members)

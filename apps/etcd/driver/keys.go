@@ -49,6 +49,24 @@ type keys struct {
 	peers *tls.Config
 }
 
+// user is the common name of the operator's certificate: etcd takes it for the name of the
+// user if authentication is enabled.
+func (k keys) user() string {
+	if k.config == nil || len(k.config.Certificates) == 0 || k.config.Certificates[0].Leaf == nil {
+		return ""
+	}
+	return k.config.Certificates[0].Leaf.Subject.CommonName
+}
+
+func refusedAny(said map[string]answer) bool {
+	for _, a := range said {
+		if a.unauthorized {
+			return true
+		}
+	}
+	return false
+}
+
 // rings remember the keys of each cluster, for parsing them costs more than asking.
 type rings struct {
 	mu sync.Mutex

@@ -110,7 +110,7 @@ func ids(members []*pb.Member) []string {
 func speakers(cluster uint64, said map[string]answer) []answer {
 	var able []answer
 	for _, a := range said {
-		if a.health == etcd.Healthy && !a.status.IsLearner && cluster != 0 && a.status.Header.GetClusterId() == cluster {
+		if a.status != nil && a.health == etcd.Healthy && !a.status.IsLearner && cluster != 0 && a.status.Header.GetClusterId() == cluster {
 			able = append(able, a)
 		}
 	}
