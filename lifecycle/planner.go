@@ -122,6 +122,15 @@ const (
 	// repeats. The install's ValidatingAdmissionPolicy governor-bypass refuses any other name.
 	AnnotationBypassBy = "governor.dev/bypass-policy-by" //nolint:gosec // a name, no secret
 
+	// AnnotationAuthor is the name of the user who changed the spec of an object last, or who
+	// answers for a change whose author was not recorded. The policy of examples/authors.yaml
+	// writes it, and the install's ValidatingAdmissionPolicy governor-author refuses any other name.
+	AnnotationAuthor = "governor.dev/author"
+
+	// AnnotationAuthorGeneration is the generation that AnnotationAuthor is about: a change that
+	// did not pass the admission policies makes it an older one.
+	AnnotationAuthorGeneration = "governor.dev/author-generation"
+
 	// AnnotationDrift on an object of Resources, with the value DriftRepair, says that it is
 	// put back after an edit or a deletion also where policies only report drift: the safety
 	// of data rests on it.

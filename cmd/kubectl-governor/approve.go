@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
@@ -87,6 +88,9 @@ func (a *approval) run(ctx context.Context, args []string) error {
 	made, err := a.create(ctx, t, steps)
 	if err != nil {
 		return err
+	}
+	if made.Spec.By == lifecycle.AuthorOf(t) {
+		_, _ = fmt.Fprintf(a.ErrOut, "You are the author of generation %d: a policy with approver OtherUser does not accept this approval.\n", t.GetGeneration())
 	}
 	return a.write(a.session, made, func() { a.print(t, made) })
 }

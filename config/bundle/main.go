@@ -17,7 +17,7 @@ import (
 // parts are installed in this order: what others refer to comes first.
 var parts = []string{
 	"manager/namespace.yaml", "crd/*.yaml", "manager/account.yaml", "rbac/*.yaml",
-	"manager/users.yaml", "manager/approval.yaml", "manager/bypass.yaml", "manager/deletion.yaml", "manager/uninstall.yaml",
+	"manager/users.yaml", "manager/approval.yaml", "manager/bypass.yaml", "manager/author.yaml", "manager/deletion.yaml", "manager/uninstall.yaml",
 	"manager/metrics.yaml", "manager/webhook.yaml", "manager/deployment.yaml",
 }
 

@@ -84,6 +84,7 @@ func (e *engine[T, W]) ahead(obj T, seen W) policy.Ahead {
 	subject := preview.Subject[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
 	plan, _, _ := subject.Unroll(obj, seen, e.now())
 	a := policy.Ahead{Object: e.subject(obj), UID: string(obj.GetUID()), Generation: obj.GetGeneration()}
+	a.Author, a.OtherUser = lifecycle.AuthorOf(obj), e.selecting(obj).WantsOtherUser()
 	for _, s := range plan.Actions() {
 		a.Steps = append(a.Steps, s.Step)
 	}

@@ -119,7 +119,7 @@ func (e *engine[T, W]) pace(r *report[T, W]) {
 func (e *engine[T, W]) question(ctx context.Context, obj T, seen W, step lifecycle.Step) policy.Question {
 	return policy.Question{
 		Object: e.subject(obj), Step: step, Now: e.now(), Deletion: leaving(obj),
-		Bypass: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]),
+		Bypass: strings.TrimSpace(obj.GetAnnotations()[lifecycle.AnnotationBypass]), Author: lifecycle.AuthorOf(obj), Generation: obj.GetGeneration(),
 		Permit: func() policy.Permit {
 			return policy.PermitOf(e.approvals(ctx, client.ObjectKeyFromObject(obj)), e.ahead(obj, seen), step, e.now())
 		},

@@ -32,6 +32,10 @@ const (
 	Done = "Done"
 	// Unknown means that what is left to do cannot be told now.
 	Unknown = "Unknown"
+	// ApproverIsAuthor means that a policy wants another user than the author of the change.
+	ApproverIsAuthor = "ApproverIsAuthor"
+	// AuthorUnknown means that a policy wants another user than the author, who is not known.
+	AuthorUnknown = "AuthorUnknown"
 )
 
 // Ahead is an object and what is left to do for it.
@@ -39,6 +43,10 @@ type Ahead struct {
 	Object     Object
 	UID        string
 	Generation int64
+	// Author is the user who made this generation; empty if that is not known.
+	Author string
+	// OtherUser says that a policy accepts no approval by the author.
+	OtherUser bool
 	// Steps are those that the plan has now. Repairs among them need no approval of
 	// theirs, and do not count.
 	Steps []lifecycle.Step
@@ -73,7 +81,24 @@ func WorthOf(a *v1alpha1.Approval, ahead Ahead, now time.Time) Worth {
 		return Worth{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.Expires.Time, nil))}
 	case !covered:
 		return Worth{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
+	case ahead.OtherUser:
+		return byOther(a, ahead)
 	}
+	return approvedUntil(a)
+}
+
+// byOther is what a complete approval is worth where the author of a change may not approve it.
+func byOther(a *v1alpha1.Approval, ahead Ahead) Worth {
+	switch ahead.Author {
+	case "":
+		return Worth{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and who made generation %d is not known.", ahead.Generation)}
+	case a.Spec.By:
+		return Worth{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Let another user approve.", a.Spec.By, ahead.Generation)}
+	}
+	return approvedUntil(a)
+}
+
+func approvedUntil(a *v1alpha1.Approval) Worth {
 	return Worth{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.Expires.Time, nil))}
 }
 

@@ -45,6 +45,10 @@ func TestWorthOf(t *testing.T) {
 	anew.UID, later.Generation = "v", 4
 	blind := aheadOf()
 	blind.Unknown = "it cannot be seen"
+	own, others, unknown := aheadOf(plan()...), aheadOf(plan()...), aheadOf(plan()...)
+	own.OtherUser, own.Author = true, "ann"
+	others.OtherUser, others.Author = true, "bob"
+	unknown.OtherUser = true
 	cases := map[string]struct {
 		reason string
 		ahead  policy.Ahead
@@ -65,6 +69,10 @@ func TestWorthOf(t *testing.T) {
 		"Expired":    {"its time is over, to the moment", aheadOf(plan()...), tuesday.Add(time.Hour), policy.Expired, "It was valid until Tue 2026-11-24 13:00 UTC."},
 		"Another":    {"the same name, another object", anew, tuesday, policy.ObjectGone, "another"},
 		"Generation": {"the wish was changed", later, tuesday, policy.GenerationChanged, "generation 3"},
+		"Own":        {"its author approved", own, tuesday, policy.ApproverIsAuthor, "ann made generation 3. Let another user approve."},
+		"OwnExpired": {"what ended is not the author's fault", own, tuesday.Add(time.Hour), policy.Expired, ""},
+		"Others":     {"another user approved", others, tuesday, policy.Approved, ""},
+		"Authorless": {"nobody knows whose change it is", unknown, tuesday, policy.AuthorUnknown, "who made generation 3 is not known"},
 		"Unseen":     {"nobody knows", blind, tuesday, policy.Unknown, "it cannot be seen"},
 	}
 	for name, c := range cases {

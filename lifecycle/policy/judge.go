@@ -32,6 +32,9 @@ type Question struct {
 	// Bypass is the reason for which somebody lets the object's steps pass; empty if
 	// nobody does.
 	Bypass string
+	// Author is the user who made the object's present generation; empty if that is not known.
+	Author     string
+	Generation int64
 	// FromSpec reports whether the step carries out a change of the spec since all was as
 	// declared last. It is called for routine steps in a freeze; nil means that it does not.
 	FromSpec func() bool
@@ -162,14 +165,36 @@ func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
 		return nil
 	}
 	because := cmp.Or(permit.Because, "nobody has approved")
-	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval, and %s; %s", q.Step.Class, because, q.wayOut())
+	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval%s, and %s; %s", q.Step.Class, p.approver(q), because, q.wayOut(p))
 }
 
-// wayOut is what to do about a step that waits for an approval.
-func (q Question) wayOut() string {
-	about := fmt.Sprintf("%s %s -n %s", strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
-	if q.Doomed == nil || !q.Doomed() {
-		return fmt.Sprintf("approve with `kubectl governor approve %s`", about)
+// approver says whose approval the policy does not accept.
+func (p *Policy) approver(q Question) string {
+	switch {
+	case !p.wantsOtherUser():
+		return ""
+	case q.Author == "":
+		return " by another user than its author, who is not known"
 	}
-	return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl governor bypass %s --reason REASON`", about)
+	return " by another user than its author " + q.Author
+}
+
+func (p *Policy) wantsOtherUser() bool {
+	return p.spec.Approval != nil && p.spec.Approval.Approver == v1alpha1.ApproverOtherUser
+}
+
+// WantsOtherUser reports whether any of the policies accepts no approval by the author of a change.
+func (s Set) WantsOtherUser() bool { return slices.ContainsFunc(s, (*Policy).wantsOtherUser) }
+
+// wayOut is what to do about a step that waits for an approval.
+func (q Question) wayOut(p *Policy) string {
+	about := fmt.Sprintf("%s %s -n %s", strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
+	switch {
+	case q.Doomed != nil && q.Doomed():
+		return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl governor bypass %s --reason REASON`", about)
+	case p.wantsOtherUser() && q.Author == "":
+		return fmt.Sprintf("a user who answers for the change says so with `kubectl annotate %s --overwrite %s=USER %s=%d`, where USER is that user's own name, and another approves with `kubectl governor approve %s`",
+			about, lifecycle.AnnotationAuthor, lifecycle.AnnotationAuthorGeneration, q.Generation, about)
+	}
+	return fmt.Sprintf("approve with `kubectl governor approve %s`", about)
 }

@@ -94,7 +94,7 @@ type ApprovedStep struct {
 // ApprovalStatus is the observed state.
 type ApprovalStatus struct {
 	// Valid is true while the steps may be taken; else its reason says why not: Expired,
-	// PlanChanged, GenerationChanged, ObjectGone, Done.
+	// PlanChanged, GenerationChanged, ObjectGone, Done, ApproverIsAuthor, AuthorUnknown.
 	// +listType=map
 	// +listMapKey=type
 	// +optional

@@ -150,7 +150,27 @@ type ApprovalRule struct {
 	// +kubebuilder:validation:MinItems=1
 	// +listType=set
 	Classes []StepClass `json:"classes"`
+
+	// Approver is who may give the approval, of the users who may create Approvals. OtherUser
+	// accepts no approval by the author of the change, who is the user that the annotation
+	// governor.dev/author names for the object's present generation. While the author is not
+	// known it accepts none. It is AnyUser unless some policy says otherwise.
+	// +kubebuilder:default=AnyUser
+	// +optional
+	Approver ApproverRule `json:"approver,omitempty"`
 }
+
+// ApproverRule says who may approve a change.
+//
+// +kubebuilder:validation:Enum=AnyUser;OtherUser
+type ApproverRule string
+
+const (
+	// ApproverAnyUser accepts an approval by every user who may create one.
+	ApproverAnyUser ApproverRule = "AnyUser"
+	// ApproverOtherUser accepts no approval by the author of the change.
+	ApproverOtherUser ApproverRule = "OtherUser"
+)
 
 // Freeze says why no change is carried out, and until when.
 type Freeze struct {
