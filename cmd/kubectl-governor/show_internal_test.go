@@ -128,6 +128,33 @@ drifted: Service e was changed.
 	}
 }
 
+// What a user has to act on besides what the object waits for has a line of its own.
+func TestWhatElseToActOn(t *testing.T) {
+	s, out := talking(nil)
+	st := &status{session: s}
+	obj := objects(t, strings.Replace(cluster, "  conditions:\n", `  conditions:
+  - {type: ResourcesBlocked, status: "True", reason: NameTaken, message: Service e belongs to another., lastTransitionTime: "2026-11-20T15:30:00Z"}
+  - {type: CertificatesDue, status: "True", reason: Paused, message: Certificates are due in e-ca., lastTransitionTime: "2026-11-20T15:30:00Z"}
+  - {type: DeletionHeld, status: "True", reason: HeldByPolicy, message: The deletion is held., lastTransitionTime: "2026-11-20T15:30:00Z"}
+`, 1))[0]
+	st.print([]state{st.state(obj)})
+	if want := "The step Restart e-1 is held. Service e belongs to another. Certificates are due in e-ca. The deletion is held.\n"; !strings.HasSuffix(out.String(), want) {
+		t.Errorf("the list says %s", out)
+	}
+	out.Reset()
+	s.present(&target{Unstructured: obj})
+	st.printTree(tree{state: st.state(obj)})
+	for _, want := range []string{
+		"\ncannot be provided: Service e belongs to another.\n", "\ncertificates are due: Certificates are due in e-ca.\n", "\ndeletion held: The deletion is held.\n",
+		"Not all that belongs to it can be provided, since 2026-11-20 15:30:00 UTC: Service e belongs to another.\n", "Certificates are due, since",
+		"Its deletion is held, since",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("without %q: %s", want, out)
+		}
+	}
+}
+
 func TestList(t *testing.T) {
 	s, out := talking(nil)
 	st := &status{session: s, everywhere: true, output: output{format: formatWide}}

@@ -104,6 +104,7 @@ func (s *status) list(ctx context.Context, only string) error {
 	if err := missing(ctx, client, namespace, found); err != nil {
 		return err
 	}
+	s.warnOfAbsence(ctx, client, slices.Concat(found...)...)
 	fault := errors.Join(faults...)
 	if s.watch && fault == nil {
 		on := &paper{session: s.session, replaces: s.screen != nil}
@@ -165,6 +166,11 @@ type state struct {
 	// change it has returned.
 	Drift string `json:"drift,omitempty"`
 	Back  string `json:"rolledBack,omitempty"`
+	// Blocked is what cannot be provided while repairs go on, Due are the certificates that a
+	// pause keeps from being renewed, and Deletion is what holds the deletion.
+	Blocked  string `json:"resourcesBlocked,omitempty"`
+	Due      string `json:"certificatesDue,omitempty"`
+	Deletion string `json:"deletionHeld,omitempty"`
 	// Version runs, and Count is how many are ready of those there are, if the kind tells.
 	Version string `json:"version,omitempty"`
 	Count   string `json:"membersReady,omitempty"`
@@ -200,6 +206,8 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.Reconciling)
 	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.Stalled)
 	st.Drift, st.Back = message(all, lifecycle.Drifted), message(all, lifecycle.RolledBack)
+	st.Blocked, st.Due = message(all, lifecycle.ResourcesBlocked), message(all, lifecycle.CertificatesDue)
+	st.Deletion = message(all, lifecycle.DeletionHeld)
 	if isPaused(all) {
 		st.Ready = lifecycle.Paused
 	}
@@ -242,6 +250,12 @@ func membersOf(obj *unstructured.Unstructured) string {
 	return fmt.Sprintf("%d/%d", ready, all)
 }
 
+// remarks are the message, and what else a user has to act on.
+func (st state) remarks() string {
+	all := slices.DeleteFunc([]string{st.Message, st.Blocked, st.Due, st.Deletion}, func(m string) bool { return m == "" })
+	return strings.Join(slices.Compact(all), " ")
+}
+
 // mood is the colour of a state.
 func (st state) mood() tone {
 	switch {
@@ -275,7 +289,7 @@ func (s *status) rows(all []state) []line {
 	table := [][]cell{s.row(ages, cells("NAMESPACE", "OBJECT", "READY", "VERSION", "MEMBERS", "REASON", "AGE", "MESSAGE"))}
 	keys := []string{""}
 	for _, st := range all {
-		row := cells(st.Namespace, st.Object, st.Ready, cmp.Or(st.Version, "-"), cmp.Or(st.Count, "-"), st.Reason, duration.HumanDuration(st.age), st.Message)
+		row := cells(st.Namespace, st.Object, st.Ready, cmp.Or(st.Version, "-"), cmp.Or(st.Count, "-"), st.Reason, duration.HumanDuration(st.age), st.remarks())
 		row[2].tone = st.mood()
 		table = append(table, s.row(ages, row))
 		keys = append(keys, st.Namespace+"/"+st.Object)

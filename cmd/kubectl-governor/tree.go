@@ -35,6 +35,7 @@ func (s *status) one(ctx context.Context, args []string) error {
 		named(corev1.SchemeGroupVersion.WithResource("configmaps"), t.GetNamespace(), history.Name(t.GetKind(), t.GetName())),
 	}, t.belongings()...)
 	found, faults := fetch(ctx, t.all, sources)
+	s.warnOfAbsence(ctx, t.all, found[0]...)
 	faults[1] = nil // without the history there is less to tell
 	fault := errors.Join(faults...)
 	if s.watch && fault == nil {
@@ -87,11 +88,12 @@ func (s *status) draw(of tree) []line {
 	if now := s.underWay(of.state); now != "" {
 		lines = append(lines, line{key: "since", text: now, quiet: true})
 	}
-	if of.Drift != "" {
-		lines = append(lines, line{key: "drift", text: s.paint(fair, "drifted") + ": " + of.Drift})
-	}
-	if of.Back != "" {
-		lines = append(lines, line{key: "rolled back", text: s.paint(fair, "rolled back") + ": " + of.Back})
+	for _, fact := range [][2]string{
+		{"drifted", of.Drift}, {"rolled back", of.Back}, {"cannot be provided", of.Blocked}, {"certificates are due", of.Due}, {"deletion held", of.Deletion},
+	} {
+		if fact[1] != "" && fact[1] != of.Message {
+			lines = append(lines, line{key: fact[0], text: s.paint(fair, fact[0]) + ": " + fact[1]})
+		}
 	}
 	if of.Last != "" {
 		lines = append(lines, line{key: "last step", text: "last step: " + of.Last})

@@ -44,6 +44,7 @@ func (s *session) why(ctx context.Context, t *target) error {
 	if err != nil {
 		return err
 	}
+	s.warnOfAbsence(ctx, t.all, t.Unstructured)
 	s.say("%s in %s", t, t.GetNamespace())
 	s.say("%s", author(t.Unstructured, book))
 	s.story(chapter(book.Entries))
@@ -145,9 +146,13 @@ func (s *session) present(t *target) {
 		state = "ready"
 	}
 	s.say("Now: it is %s since %s, %s: %s", state, moment(c.LastTransitionTime.Time), c.Reason, c.Message)
-	for _, is := range [][2]string{{lifecycle.Paused, "paused"}, {lifecycle.RolledBack, "rolled back"}, {lifecycle.Drifted, "drifted"}} {
+	for _, is := range [][2]string{
+		{lifecycle.Paused, "It is paused"}, {lifecycle.RolledBack, "It is rolled back"}, {lifecycle.Drifted, "It is drifted"},
+		{lifecycle.ResourcesBlocked, "Not all that belongs to it can be provided,"}, {lifecycle.CertificatesDue, "Certificates are due,"},
+		{lifecycle.DeletionHeld, "Its deletion is held,"},
+	} {
 		if p := apimeta.FindStatusCondition(conditions(t.Unstructured), is[0]); p != nil {
-			s.say("It is %s since %s: %s", is[1], moment(p.LastTransitionTime.Time), p.Message)
+			s.say("%s since %s: %s", is[1], moment(p.LastTransitionTime.Time), p.Message)
 		}
 	}
 }
