@@ -32,6 +32,13 @@ type Doubter[W any] interface {
 	Doubts(seen W) []string
 }
 
+// Imager is what a [Planner] may be besides: one that can say which images a plan runs, so that a preview names those of
+// which nobody knows whether they exist.
+type Imager[T Custom] interface {
+	// Images returns the images of the pods that the steps and the Resources of want make. As all of a planner it is pure.
+	Images(want T, steps []Step) []string
+}
+
 // Foreseer is what a [Planner] may be besides: someone whose world depends on what the
 // engine puts into Resources, such as certificates. Without it a preview knows only
 // the world in which they are not yet there.

@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 const (
@@ -213,4 +215,16 @@ func containerSecurity() *corev1.SecurityContext {
 		ReadOnlyRootFilesystem:   new(true),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
+}
+
+// Images implements lifecycle.Imager: those of the releases that the steps start, each once.
+func (Planner) Images(want *etcdv1.EtcdCluster, steps []lifecycle.Step) []string {
+	var all []string
+	for _, s := range steps {
+		v, err := parse(s.Args[ArgVersion])
+		if err == nil && !slices.Contains(all, image(want, v)) {
+			all = append(all, image(want, v))
+		}
+	}
+	return all
 }

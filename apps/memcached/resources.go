@@ -158,3 +158,8 @@ func spread(want *cachev1.Memcached) []corev1.TopologySpreadConstraint {
 	}
 	return all
 }
+
+// Images implements lifecycle.Imager. The Deployment runs its image without a step.
+func (Planner) Images(want *cachev1.Memcached, _ []lifecycle.Step) []string {
+	return []string{image(want)}
+}

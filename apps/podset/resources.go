@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -114,3 +115,15 @@ func mayBeAway(want *appv1.PodSet) int {
 
 // promise is how many pods are to be available whatever is done.
 func promise(want *appv1.PodSet) int { return max(0, int(want.Spec.Replicas)-mayBeAway(want)) }
+
+// Images implements lifecycle.Imager: those of the template, if a step makes a pod.
+func (Planner) Images(want *appv1.PodSet, steps []lifecycle.Step) []string {
+	if len(steps) == 0 {
+		return nil
+	}
+	var all []string
+	for _, c := range slices.Concat(want.Spec.Template.Spec.InitContainers, want.Spec.Template.Spec.Containers) {
+		all = append(all, c.Image)
+	}
+	return all
+}

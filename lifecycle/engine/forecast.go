@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
@@ -52,7 +53,7 @@ func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) p
 	_, book, err := e.diary.open(ctx, now)
 	r.Plan = r.Expect(book.Usual)
 	r = unsure(r, err)
-	r.Unseen = append(r.Unseen, e.crowded(next.want, r.Plan)...)
+	r.Unseen = slices.Concat(r.Unseen, e.unproven(ctx, next, r), e.crowded(next.want, r.Plan))
 	return r
 }
 
