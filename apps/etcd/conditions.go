@@ -102,6 +102,9 @@ func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 	}
 	if domain := seen.concentration(); domain != "" {
 		c.Message += " The loss of " + domain + " would take the quorum."
+		if want.Spec.Rebalance != etcdv1.RebalanceAutomatic {
+			c.Message += " With spec.rebalance: Automatic Governor moves members when a better place has room."
+		}
 	}
 	return c
 }
@@ -167,6 +170,7 @@ func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
 	}
 	m.Formed = m.Formed || seen.Listed
 	m.NextMember = max(m.NextMember, nextNumber(want, seen))
+	m.TriedSpreads = triedSpreads(want, seen)
 	return &m
 }
 

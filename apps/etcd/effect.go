@@ -171,6 +171,9 @@ func serves(m *Member, seen World) {
 	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
 	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Door, m.Set.Problem = true, false, false, Shut, ""
 	m.Volume.Spoiled = false
+	if place, ok := seen.bestPlace(); ok && m.Pod.Node == "" {
+		m.Pod.Node, m.Pod.Zone = place.Node, place.Zone
+	}
 	m.Pod.Node = cmp.Or(m.Pod.Node, "its node")
 	m.Pod.Version, m.Pod.Revision, m.Version = m.Set.Version, m.Set.Revision, m.Set.Version
 	m.Pod.Exposure, m.Pod.Snapshots = m.Set.Exposure, m.Set.Snapshots

@@ -84,6 +84,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		stuckVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
+		misplacedMember(goal, seen), // the last wish, while nothing else is wrong
 	)
 	for i, d := range decision.Behind {
 		decision.Behind[i] = d.Heartbeat(pace(d, now))
@@ -313,7 +314,7 @@ func tooManyMembers(want goal, seen World) lifecycle.Decision {
 
 func tooFewMembers(want goal, seen World) lifecycle.Decision {
 	has, size := seen.count(ourListed), int(want.Spec.Size)
-	if has >= want.room {
+	if has >= want.room || want.rebalances && has >= size {
 		return lifecycle.Decision{}
 	}
 	name, verb := AddLearner, "learner"

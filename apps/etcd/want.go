@@ -124,6 +124,8 @@ type goal struct {
 	// room is how many members there may be: one more than wanted while a member that
 	// still serves is replaced.
 	room int
+	// rebalances says that room is one more because a member is moved to a better place.
+	rebalances bool
 	// beyond says that the members are to have 3.7 or newer in the end.
 	beyond bool
 }
@@ -135,6 +137,8 @@ func aim(want *etcdv1.EtcdCluster, seen World) goal {
 		g.joins = to // nobody knows better than the user
 	}
 	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.replaces(m) }); ok {
+		g.room++
+	} else if g.rebalances = rebalances(want, seen) && g.joins.can(hasLearners); g.rebalances {
 		g.room++
 	}
 	return g

@@ -46,6 +46,8 @@ type World struct {
 	// Bundles are the digests of each authority's ca.crt, by the names of their Secrets; nil
 	// if nothing is revoked.
 	Bundles map[string]string
+	// Places are where a new member could run. They are looked up only where [NeedsPlaces].
+	Places []Place
 	// Members are all that etcd lists and all that Kubernetes has parts of, in the
 	// order of their numbers, strangers last.
 	Members []Member

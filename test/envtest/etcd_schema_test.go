@@ -56,6 +56,8 @@ func TestEtcdSchema(t *testing.T) {
 		"revoke-word":   {"a word is no time", "{tls: {revokeBefore: now}}", "spec.tls.revokeBefore"},
 		"replace-soon":  {"a restart takes longer", "{replaceAfter: 10s}", `spec.replaceAfter is "10s", allowed are durations from "30s" to "168h"`},
 		"replace-late":  {"a day is a duration", "{replaceAfter: 24h}", ""},
+		"rebalance":     {"a person does it", "{rebalance: Manual}", ""},
+		"rebalance-odd": {"a word is none", "{rebalance: Sometimes}", "spec.rebalance"},
 		"replace-never": {"a word is none", "{replaceAfter: never}", "spec.replaceAfter"},
 		"quota":         {"etcd's database ends at 8Gi", "{options: {quota: 9Gi}}", "spec.options.quota is 9Gi, allowed are 16Mi to 8Gi"},
 		"compaction":    {"a mode needs a measure", "{options: {compactionMode: Periodic}}", "spec.options.compactionMode and spec.options.compactionRetention belong together"},

@@ -91,6 +91,14 @@ type EtcdClusterSpec struct {
 	// +optional
 	ReplaceAfter *metav1.Duration `json:"replaceAfter,omitempty"`
 
+	// Rebalance is what happens when the loss of one zone or node would take the quorum, and
+	// another zone or node with room would end that. Automatic moves one member at a time: a
+	// new member joins and serves, and then an old one goes, which costs a full copy of the
+	// data. Manual, the default, only reports it in the condition FaultTolerant.
+	// +kubebuilder:default=Manual
+	// +optional
+	Rebalance Rebalance `json:"rebalance,omitempty"`
+
 	// Limits of etcd's own.
 	// +optional
 	Options OptionsSpec `json:"options,omitempty"`
@@ -127,6 +135,16 @@ const (
 	Ephemeral Medium = "Ephemeral"
 	// Memory keeps data in memory, as long as the pod lives.
 	Memory Medium = "Memory"
+)
+
+// Rebalance says who moves members to a better place.
+// +kubebuilder:validation:Enum=Manual;Automatic
+type Rebalance string
+
+// Who moves members.
+const (
+	RebalanceManual    Rebalance = "Manual"
+	RebalanceAutomatic Rebalance = "Automatic"
 )
 
 // Retention is what becomes of volumes when the cluster is deleted.

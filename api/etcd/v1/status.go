@@ -135,6 +135,13 @@ type Memories struct {
 	// a new one.
 	// +optional
 	Formed bool `json:"formed,omitempty"`
+
+	// TriedSpreads are digests of members' places that a new member did not better. No other
+	// member is added for them.
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	// +optional
+	TriedSpreads []string `json:"triedSpreads,omitempty"`
 }
 
 // MemberStatus is one member.

@@ -39,6 +39,7 @@ var cluster = chaos.Object{
 		spec("compaction", `{"options":{"compactionMode":"Revision","compactionRetention":"10"}}`, "makes %s compact all but ten revisions"),
 		spec("network-policy", `{"networkPolicy":{"enabled":true}}`, "protects %s by a NetworkPolicy"),
 		spec("network-policy-off", `{"networkPolicy":null}`, "removes the NetworkPolicy of %s"),
+		spec("rebalance", `{"rebalance":"Automatic"}`, "lets members of %s move to better places"),
 		spec("replace-after", `{"replaceAfter":"30s"}`, "makes %s replace silent members soon"),
 		spec("domain", `{"clusterDomain":"cluster.local"}`, "adds a cluster domain to %s, which is refused"),
 	},

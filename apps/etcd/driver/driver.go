@@ -25,6 +25,7 @@ type Driver struct {
 	pulse    *pulse
 	rings    *rings
 	nodes    *nodes
+	places   *places
 	edits    *edits
 	comparer *apply.Comparer
 }
@@ -34,7 +35,7 @@ type Driver struct {
 // own Secrets live.
 func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
 	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), sentinel: newSentinel(), pulse: newPulse(), rings: newRings(),
-		nodes: newNodes(), edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
+		nodes: newNodes(), places: &places{}, edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
 }
 
 // Observe implements lifecycle.Driver.
@@ -85,6 +86,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	d.sentinel.station(want, v.speakers, d.now())
 	readLogs(want, p, said, v.world.Members)
 	d.settle(ctx, p, v.world.Members)
+	d.findPlaces(ctx, want, &v.world)
 	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
 	d.askCertificates(ctx, want, p, keys, v.world.Members)
 	if err := d.findObstacles(ctx, want, p, v.world.Members); err != nil {

@@ -94,11 +94,15 @@ func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) nod
 	seen := node{read: now, returned: known.returned}
 	if err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found); err == nil {
 		seen.cordoned, seen.labels = found.Spec.Unschedulable, labels.Merge(nil, found.Labels)
-		seen.zone = cmp.Or(found.Labels[corev1.LabelTopologyZone], found.Labels[corev1.LabelFailureDomainBetaZone])
+		seen.zone = zoneOf(&found)
 	}
 	if known.cordoned && !seen.cordoned {
 		seen.returned = now
 	}
 	d.nodes.put(name, seen)
 	return seen
+}
+
+func zoneOf(n *corev1.Node) string {
+	return cmp.Or(n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelFailureDomainBetaZone])
 }

@@ -101,6 +101,7 @@ func (m *Model) loseNode(name string, chance *rand.Rand) string {
 	m.bury(name)
 	if _, ok := m.sets[name]; ok {
 		m.spawn(name)
+		m.settle(name, chance)
 		m.pods[name].nodeless = max(m.pods[name].nodeless, chance.IntN(90))
 	}
 	return "the node of " + name + " is lost, and another not at hand"

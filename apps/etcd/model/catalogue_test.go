@@ -22,7 +22,6 @@ var notModelled = map[string]string{
 	"operator-":              "the simulator crashes the operator before any effect, and shows it stale caches",
 	"apiserver-":             "the simulator has outages of the API server",
 	"node-blind":             "the simulator has outages of the API server and stale caches",
-	"node-cordon":            "the model has nodes only as the time that a pod waits for one",
 	"etcdcluster-edit-":      "the simulator's user edits the spec",
 	"legacy-etcdcluster-":    "the simulator's user edits the spec; the conversion is fuzzed",
 	"etcdcluster-replace-":   "the conversion is fuzzed",

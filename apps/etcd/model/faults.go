@@ -44,6 +44,7 @@ var faults = []fault{
 	{[]string{"pod-add-finalizer"}, (*Model).holdPod},
 	{[]string{"statefulset-add-finalizer"}, (*Model).holdSet},
 	{nil, (*Model).takeName},
+	{[]string{"node-cordon"}, (*Model).closeZone},
 	{[]string{"etcd-move-leader"}, (*Model).moveLeader},
 }
 

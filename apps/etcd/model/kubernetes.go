@@ -13,6 +13,7 @@ import (
 // pod is a member's pod with the etcd in it.
 type pod struct {
 	version, revision string
+	zone              string // of its node
 	exposure          etcd.Exposure
 	up                bool // etcd runs
 	leaving, ended    bool
@@ -45,12 +46,12 @@ type pod struct {
 func (p *pod) observed(ready bool) etcd.Pod {
 	seen := etcd.Pod{
 		Exists: true, Ready: ready, Leaving: p.leaving, Ended: p.ended,
-		Revision: p.revision, Version: p.version, Exposure: p.exposure, Node: "node", Since: p.since,
+		Revision: p.revision, Version: p.version, Exposure: p.exposure, Node: "node-" + p.zone, Zone: p.zone, Since: p.since,
 		Snapshots: p.snapshots, Stripped: p.stripped,
 	}
 	switch {
 	case p.nodeless > 0:
-		seen.Trouble, seen.Detail, seen.Node = lifecycle.Unschedulable, "no node is free", ""
+		seen.Trouble, seen.Detail, seen.Node, seen.Zone = lifecycle.Unschedulable, "no node is free", "", ""
 	case p.badImage:
 		seen.Trouble, seen.Detail = lifecycle.ImageUnpullable, "image not found"
 	case p.crashes > 1 && !p.up:
@@ -63,12 +64,14 @@ func (p *pod) observed(ready bool) etcd.Pod {
 func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 	m.clock = now
 	m.letGo()
+	m.openZones()
 	for _, name := range keys(m.pods) {
 		m.live(name, m.pods[name], chance)
 	}
 	for _, name := range keys(m.sets) {
 		if _, ok := m.pods[name]; !ok && !m.tampered[name].scaledToZero && chance.IntN(2) == 0 {
 			m.spawn(name)
+			m.settle(name, chance)
 		}
 	}
 	m.elect(chance)

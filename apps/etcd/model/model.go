@@ -33,6 +33,8 @@ type disk struct {
 	doomed bool
 	// stripped says that its claim has lost its labels.
 	stripped bool
+	// zone has its volume; empty before a pod has run on it.
+	zone string
 }
 
 // entry is a line of etcd's member list.
@@ -68,6 +70,8 @@ type Model struct {
 	// names of members whose ConfigMap is another's.
 	held  map[string]int
 	taken map[string]bool
+	// closed are zones in which no new member finds a node, for so many ticks.
+	closed map[string]int
 	// disks are the volumes by member, or with volatile storage the pods' own.
 	disks map[string]*disk
 	sizes map[string]int64
@@ -107,7 +111,7 @@ type health struct {
 func New(volatile bool) *Model {
 	return &Model{
 		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
-		tampered: map[string]tampering{}, held: map[string]int{}, taken: map[string]bool{}, owned: map[string]bool{},
+		tampered: map[string]tampering{}, held: map[string]int{}, closed: map[string]int{}, taken: map[string]bool{}, owned: map[string]bool{},
 		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
 	}
 }
@@ -139,7 +143,7 @@ func (m *Model) violated(format string, args ...any) {
 
 // Observe implements sim.Model.
 func (m *Model) Observe(time.Time) etcd.World {
-	w := etcd.World{Leaving: m.leaving, Listed: m.listKnown()}
+	w := etcd.World{Leaving: m.leaving, Listed: m.listKnown(), Places: m.places()}
 	for _, name := range m.names(w.Listed) {
 		seen := m.member(name)
 		if !w.Listed {

@@ -28,6 +28,9 @@ func cluster(chance *rand.Rand) *etcdv1.EtcdCluster {
 	c.Spec.Size, c.Spec.Storage.Size = 1+2*int32(chance.IntN(3)), &size
 	c.Spec.TLS.Mode = etcdv1.Disabled
 	c.Spec.Version = upgrades[chance.IntN(2)]
+	if chance.IntN(2) == 0 {
+		c.Spec.Rebalance = etcdv1.RebalanceAutomatic
+	}
 	if chance.IntN(4) == 0 {
 		c.Spec.Storage.Medium = etcdv1.Memory
 	} else if chance.IntN(2) == 0 {
@@ -184,6 +187,7 @@ func newSystem(size int32) *system {
 	chance := rand.New(rand.NewPCG(1, 2))
 	s := &system{want: cluster(chance), model: model.New(false), now: time.Unix(0, 0), chance: chance}
 	s.want.Spec.Size, s.want.Spec.Version, s.want.Spec.Storage.Medium = size, "3.6", ""
+	s.want.Spec.Rebalance = ""
 	return s
 }
 
