@@ -57,8 +57,10 @@ func (s *session) why(ctx context.Context, t *target) error {
 // a step for it, or else as the API server has noted it, which gives no time to changes
 // by the scale subresource.
 func author(obj *unstructured.Unstructured, book history.Book) string {
-	if e, ok := book.Last(); ok && e.By != "" && e.Generation == obj.GetGeneration() {
-		return fmt.Sprintf("Its specification (generation %d) was changed last by %s.", e.Generation, e.By)
+	for _, e := range slices.Backward(book.Entries) {
+		if e.By != "" && e.Generation == obj.GetGeneration() {
+			return fmt.Sprintf("Its specification (generation %d) was changed last by %s.", e.Generation, e.By)
+		}
 	}
 	var last metav1.ManagedFieldsEntry
 	for _, e := range obj.GetManagedFields() {

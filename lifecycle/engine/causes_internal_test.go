@@ -48,7 +48,8 @@ func TestCauses(t *testing.T) {
 			var all causes
 			var got []string
 			for word := range strings.FieldsSeq(c.story) {
-				d := all.trace(types.NamespacedName{Name: "a"}, caused(word), func(s lifecycle.Step) bool { return slices.Contains(strings.Fields(c.repairs), s.Name) })
+				d := all.trace(types.NamespacedName{Name: "a"}, caused(word), func(s lifecycle.Step) bool { return slices.Contains(strings.Fields(c.repairs), s.Name) },
+					func() lifecycle.Cause { t.Error("an operator that saw it all reads no history"); return "" })
 				if d.Outcome != lifecycle.Done {
 					got = append(got, string(d.Step.Cause))
 				}
@@ -57,5 +58,52 @@ func TestCauses(t *testing.T) {
 				t.Errorf("%s: got %q, want %q", c.reason, said, c.want)
 			}
 		})
+	}
+}
+
+// A repair that an earlier operator left unfinished goes on as a repair.
+func TestCausesAfterARestart(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		unfinished bool
+		recorded   lifecycle.Cause
+		story      string
+		want       string
+	}{
+		"Repair":    {"what the earlier operator began", true, lifecycle.Fault, "SpecChange:Add ?CaughtUp SpecChange:Promote", "Fault Fault Fault"},
+		"Settled":   {"all was well before: nothing was left", false, lifecycle.Fault, "SpecChange:Add", "SpecChange"},
+		"Change":    {"a change was under way", true, lifecycle.SpecChange, "SpecChange:Add", "SpecChange"},
+		"Unknown":   {"no history can be read", true, "", "SpecChange:Add", "SpecChange"},
+		"Another":   {"what happens now is newer than the history", true, lifecycle.Fault, "Drift:Remove SpecChange:Add", "Drift Drift"},
+		"Finished":  {"what comes after the end is another story", true, lifecycle.Fault, "SpecChange:Add . SpecChange:Add", "Fault SpecChange"},
+		"Unrelated": {"what repairs nothing is a change", true, lifecycle.Fault, "SpecChange:Grow SpecChange:Add", "SpecChange Fault"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			var all causes
+			var got []string
+			key := types.NamespacedName{Name: "a"}
+			for word := range strings.FieldsSeq(c.story) {
+				all.meet(key, c.unfinished)
+				d := all.trace(key, caused(word), func(s lifecycle.Step) bool { return s.Name != "Grow" }, func() lifecycle.Cause { return c.recorded })
+				if d.Outcome != lifecycle.Done {
+					got = append(got, string(d.Step.Cause))
+				}
+			}
+			if said := strings.Join(got, " "); said != c.want {
+				t.Errorf("%s: got %q, want %q", c.reason, said, c.want)
+			}
+		})
+	}
+}
+
+// Who changed the spec is recorded with the steps of the change, not with repairs.
+func TestARepairHasNoAuthor(t *testing.T) {
+	for cause, want := range map[lifecycle.Cause]string{lifecycle.SpecChange: "kubectl-patch", lifecycle.Fault: "", lifecycle.Drift: "", "": ""} {
+		step := lifecycle.Step{Name: "Remove", Cause: cause}
+		r := &report[*fake, struct{}]{author: "kubectl-patch", taken: &taken{step: step}}
+		if got := r.changedBy(step); got != want {
+			t.Errorf("%s: by %q, want %q", cause, got, want)
+		}
 	}
 }

@@ -135,7 +135,8 @@ func called(r lifecycle.Refusal) string {
 
 // entry is what the turn did or refused, or nil.
 func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
-	entry := &history.Entry{At: r.began, Generation: r.obj.GetGeneration(), By: r.author}
+	entry := &history.Entry{At: r.began, Generation: r.obj.GetGeneration()}
+	defer func() { entry.By = r.changedBy(entry.Step) }()
 	switch {
 	case r.taken != nil:
 		entry.At, entry.Step, entry.Duration, entry.Result = r.taken.began, r.taken.step, r.taken.took, history.Succeeded
@@ -159,6 +160,14 @@ func (e *engine[T, W]) entry(r *report[T, W]) *history.Entry {
 	entry.Policies = e.policy(r.obj).Names
 	entry.Gates, entry.Evidence = e.answers(r, entry.Step), e.evidence(r.seen, entry.Step)
 	return entry
+}
+
+// changedBy is who made the change that the step carries out; empty for a step that no change of the spec set off.
+func (r *report[T, W]) changedBy(step lifecycle.Step) string {
+	if step.Cause == lifecycle.SpecChange || r.taken != nil && r.taken.own {
+		return r.author
+	}
+	return ""
 }
 
 // answers are what each gate said of the step: the application's in their order, then

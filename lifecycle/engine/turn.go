@@ -147,6 +147,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		e.forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	e.causes.meet(key, unfinished(obj))
 	r := &report[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), author: e.authors.of(key), began: e.now()}
 	if len(rolledBack(obj)) > 0 {
 		r.author = Undoer // what it only took away is recorded in nobody's name
@@ -285,7 +286,8 @@ func (e *engine[T, W]) decide(ctx context.Context, r *report[T, W]) {
 
 // traced is the decision with the cause that began it all.
 func (e *engine[T, W]) traced(ctx context.Context, r *report[T, W], d lifecycle.Decision) lifecycle.Decision {
-	return e.causes.trace(r.key, d, func(s lifecycle.Step) bool { return e.originOf(ctx, r.obj, r.seen, s) == fromWorld })
+	repairs := func(s lifecycle.Step) bool { return e.originOf(ctx, r.obj, r.seen, s) == fromWorld }
+	return e.causes.trace(r.key, d, repairs, func() lifecycle.Cause { return e.recorded(ctx, r.obj) })
 }
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }

@@ -54,7 +54,7 @@ type Entry struct {
 	// Message is the error or the gate's objection.
 	Message string `json:"message,omitempty"`
 	// By is the field manager that set the spec of that generation, as the API server
-	// has it; empty if it is not known. A field that was only taken away is recorded
+	// has it; empty if it is not known, or if no change of the spec set the step off. A field that was only taken away is recorded
 	// there in nobody's name, and then it is who set one last.
 	By string `json:"by,omitempty"`
 	// Evidence is what the decision was made on, in the application's words.
