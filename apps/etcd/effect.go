@@ -170,7 +170,7 @@ func serves(m *Member, seen World) {
 	m.Health, m.Joined, m.Index, m.Version = Healthy, listed(*m), seen.index(), m.Pod.Version
 	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
 	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Door, m.Set.Problem = true, false, false, Shut, ""
-	m.Volume.Spoiled = false
+	m.Volume.Spoiled, m.Silence = false, ""
 	if place, ok := seen.bestPlace(); ok && m.Pod.Node == "" {
 		m.Pod.Node, m.Pod.Zone = place.Node, place.Zone
 	}

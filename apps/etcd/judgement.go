@@ -187,6 +187,9 @@ func death(want goal, seen World, m Member, now time.Time) string {
 	case m.Maintenance != "":
 		return ""
 	}
+	if m.Silence != "" {
+		return fmt.Sprintf("it has not answered for %s, for %s", want.replaceAfter(), m.Silence)
+	}
 	return fmt.Sprintf("it has not answered for %s", want.replaceAfter())
 }
 
@@ -264,6 +267,9 @@ func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
 func absence(m Member) string {
 	if m.Joined && m.Pod.Ready && m.Health == Unknown && m.Pod.Exposure == Hidden {
 		return "has its data and its vote, and serves clients when etcd has heard that it is published, as a rule within seven seconds"
+	}
+	if m.Silence != "" {
+		return "does not answer: " + m.Silence + "; it is waited for"
 	}
 	return "does not serve; it is waited for"
 }

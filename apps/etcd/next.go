@@ -148,7 +148,18 @@ func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 		return d
 	}
 	return await(QuorumBack, Member{Name: want.Name}, lastChange(seen), "QuorumAway",
-		"%d of %d voters have their data, and %d must come back to agree.", len(kept), len(voters), len(voters)/2+1)
+		"%d of %d voters have their data, and %d must come back to agree.%s", len(kept), len(voters), len(voters)/2+1, silences(seen))
+}
+
+// silences says which members are out of reach, and why.
+func silences(seen World) string {
+	all := ""
+	for _, m := range seen.Members {
+		if ours(m) && m.Silence != "" {
+			all += fmt.Sprintf(" %s does not answer: %s.", m.Name, m.Silence)
+		}
+	}
+	return all
 }
 
 // neededForQuorum waits for a member that ends again and again, and without which a cluster
@@ -246,7 +257,7 @@ func muteMember(seen World, now time.Time) lifecycle.Decision {
 // member that went silent while its pod was ready is more likely on a node that is off:
 // it counts as mute only when Kubernetes would have noticed that.
 func mute(m Member, now time.Time) bool {
-	silent := ourListed(m) && m.Joined && m.Health == Unknown && m.Pod.Ready && !m.Pod.Leaving
+	silent := ourListed(m) && m.Joined && m.Health == Unknown && m.Silence == "" && m.Pod.Ready && !m.Pod.Leaving
 	grace := muteAfter
 	if m.Since.After(m.Pod.Since) && m.Pod.Exposure != Hidden {
 		grace = nodeLossSeen

@@ -93,6 +93,10 @@ type Member struct {
 	// Alarms are those that it raised, e.g. NOSPACE.
 	Alarms []string
 
+	// Silence is why a member that does not answer is out of reach: its node is not ready or
+	// gone, or takes up no connection; empty if nothing is known.
+	Silence string
+
 	// Maintenance is the node in maintenance that the member runs on, or that has its
 	// volume; empty if there is none. It is not looked up for members that are healthy.
 	Maintenance string

@@ -9,6 +9,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // alone is formed, for a test that hurts what others need.
@@ -116,6 +117,12 @@ func TestEtcdServesWhileANodeIsDown(t *testing.T) {
 			return fmt.Errorf("%w: %s", errNotYet, t)
 		}
 		return nil
+	})
+	eventually(t, "the node is named", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			said := condition(t, obj, lifecycle.Ready).Message
+			return contains(said, gone+" does not answer: the node "+node+" is NotReady since ")
+		})
 	})
 	hurt(t, "node", "start", node)
 	same(t, before, c.settled(t))

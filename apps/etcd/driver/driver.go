@@ -86,6 +86,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	d.sentinel.station(want, v.speakers, d.now())
 	readLogs(want, p, said, v.world.Members)
 	d.settle(ctx, p, v.world.Members)
+	findUnreachable(ctx, p, v.world.Members)
 	d.findPlaces(ctx, want, &v.world)
 	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
 	d.askCertificates(ctx, want, p, keys, v.world.Members)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -33,6 +34,7 @@ type node struct {
 	zone     string
 	labels   map[string]string // nil if it could not be read
 	cordoned bool
+	down     string    // why its pods cannot answer; empty if they can
 	returned time.Time // when it was found uncordoned
 	read     time.Time
 }
@@ -76,6 +78,9 @@ func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
 		if m.Health == etcd.Healthy {
 			continue
 		}
+		if m.Health == etcd.Unknown && m.Pod.Node != "" {
+			m.Silence = seen.down
+		}
 		m.Returned, m.MaintenanceBy = seen.returned, lifecycle.MaintenanceBy(ctx, name, seen.labels)
 		if seen.cordoned || m.MaintenanceBy != "" {
 			m.Maintenance = name
@@ -92,7 +97,12 @@ func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) nod
 	}
 	var found corev1.Node
 	seen := node{read: now, returned: known.returned}
-	if err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found); err == nil {
+	err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found)
+	if apierrors.IsNotFound(err) {
+		seen.down = "the node " + name + " does not exist any more"
+	}
+	if err == nil {
+		seen.down = downSince(&found)
 		seen.cordoned, seen.labels = found.Spec.Unschedulable, labels.Merge(nil, found.Labels)
 		seen.zone = zoneOf(&found)
 	}
@@ -105,4 +115,14 @@ func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) nod
 
 func zoneOf(n *corev1.Node) string {
 	return cmp.Or(n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelFailureDomainBetaZone])
+}
+
+// downSince says since when the node is not ready; empty if it is.
+func downSince(n *corev1.Node) string {
+	for _, c := range n.Status.Conditions {
+		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return "the node " + n.Name + " is NotReady since " + c.LastTransitionTime.UTC().Format("15:04 MST")
+		}
+	}
+	return ""
 }

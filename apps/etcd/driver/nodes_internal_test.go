@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"net"
 	"testing"
 	"time"
 
@@ -86,5 +87,44 @@ func TestSettleNotesTheEndOfMaintenance(t *testing.T) {
 		if m := look(); m.Maintenance != "" || !m.Returned.Equal(noon.Add(time.Minute)) {
 			t.Errorf("after the node is uncordoned: %+v", m)
 		}
+	}
+}
+
+// TestSettleNamesTheNodeThatIsDown: a member that does not answer is out of reach while its
+// node is not ready, or gone.
+func TestSettleNamesTheNodeThatIsDown(t *testing.T) {
+	node := func(name string, ready corev1.ConditionStatus) *corev1.Node {
+		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(noon)}}
+		return n
+	}
+	members := []etcd.Member{
+		{Name: "off", Pod: etcd.Pod{Node: "off"}}, {Name: "on", Pod: etcd.Pod{Node: "on"}}, {Name: "gone", Pod: etcd.Pod{Node: "gone"}},
+		{Name: "answers", Pod: etcd.Pod{Node: "off"}, Health: etcd.Unhealthy},
+	}
+	api := fake.NewClientBuilder().WithObjects(node("off", corev1.ConditionUnknown), node("on", corev1.ConditionTrue)).Build()
+	d := &Driver{live: api, now: time.Now, nodes: newNodes()}
+	d.settle(t.Context(), parts{}, members)
+	want := map[string]string{"off": "the node off is NotReady since 12:00 UTC", "gone": "the node gone does not exist any more"}
+	for _, m := range members {
+		if m.Silence != want[m.Name] {
+			t.Errorf("%s: %q, want %q", m.Name, m.Silence, want[m.Name])
+		}
+	}
+}
+
+// A host that is up answers TCP, also by a refusal.
+func TestAnswersTCP(t *testing.T) {
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := open.Addr().String()
+	if !answersTCP(t.Context(), address) {
+		t.Error("a port that accepts is reached")
+	}
+	open.Close()
+	if !answersTCP(t.Context(), address) {
+		t.Error("a host that refuses is reached")
 	}
 }
