@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 
-	"github.com/governor-dev/governor/kube/certs"
 	"github.com/governor-dev/governor/kube/conversion"
+	"github.com/governor-dev/governor/kube/webhookcert"
 )
 
 // namespaceFile has the namespace of the pod that this process runs in.
@@ -27,7 +27,7 @@ type webhooks struct {
 	port      int
 	secret    string
 	namespace string
-	serving   *certs.Serving
+	serving   *webhookcert.Serving
 	ready     healthz.Checker // nil without webhooks
 }
 
@@ -62,7 +62,7 @@ func (w *webhooks) configure(c *tls.Config) { w.serving.Configure(c) }
 
 // server serves the certificate that the keeper loads.
 func (w *webhooks) server() webhook.Server {
-	w.serving = certs.NewServing()
+	w.serving = webhookcert.NewServing()
 	return w.serving.Server(webhook.Options{Port: w.port})
 }
 
@@ -71,7 +71,7 @@ func (w *webhooks) keep(mgr manager.Manager, o Options) error {
 	if !w.on {
 		return nil
 	}
-	keeper, err := certs.New(mgr, w.serving, certs.Options{
+	keeper, err := webhookcert.New(mgr, w.serving, webhookcert.Options{
 		Program: o.Name, Namespace: w.namespace, Secret: w.secret, Configuration: o.WebhookConfiguration,
 		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc", o.Name + "-metrics." + w.namespace + ".svc"},
 	})

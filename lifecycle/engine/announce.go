@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/issuer"
+	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -79,18 +79,18 @@ func (r *report[T, W]) because(step lifecycle.Step) string {
 
 // renewed reports whether certificates were issued because their time had come, and
 // not because somebody damaged them.
-func renewed(issued []issuer.Issued) bool {
-	return slices.ContainsFunc(issued, func(i issuer.Issued) bool {
-		return slices.Contains([]string{issuer.NearEnd, issuer.Settled, issuer.Expired, issuer.Revoked}, i.Reason)
+func renewed(issued []certificate.Issued) bool {
+	return slices.ContainsFunc(issued, func(i certificate.Issued) bool {
+		return slices.Contains([]string{certificate.NearEnd, certificate.Settled, certificate.Expired, certificate.Revoked}, i.Reason)
 	})
 }
 
 // certificates says what was issued anew. Of one that there was not, the change of
 // its Secret tells.
-func certificates(issued []issuer.Issued) string {
+func certificates(issued []certificate.Issued) string {
 	var s strings.Builder
 	for _, i := range issued {
-		if i.Reason != issuer.Missing {
+		if i.Reason != certificate.Missing {
 			s.WriteString(i.String() + ". ")
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/issuer"
+	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -44,7 +44,7 @@ func TestWhatIsAsItWasIsNotProvidedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			planner := &steward{}
 			e := &engine[*fake, town]{
-				app: App[*fake, town]{Planner: planner}, applier: &apply.Applier{}, issuer: issuer.New(nil, time.Now),
+				app: App[*fake, town]{Planner: planner}, applier: &apply.Applier{}, issuer: certificate.New(nil, time.Now),
 				operator: &Operator{options: Options{Now: func() time.Time { return now }}, rules: &rules{}},
 			}
 			obj, seen := &fake{}, town{Houses: []string{"a", "b"}}

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/issuer"
+	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -33,7 +33,7 @@ func explain(err error) lifecycle.Decision {
 	var stale *apply.GoingError
 	var compare *apply.CompareError
 	var later *lifecycle.Postponed
-	var recipe *issuer.RecipeError
+	var recipe *certificate.RecipeError
 	var decided *lifecycle.DecisionError
 	switch {
 	case errors.As(err, &decided):

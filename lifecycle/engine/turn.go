@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/kube/freshness"
-	"github.com/governor-dev/governor/kube/issuer"
 	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
@@ -36,7 +36,7 @@ type engine[T lifecycle.Custom, W any] struct {
 	client   client.Client
 	driver   lifecycle.Driver[T, W]
 	applier  *apply.Applier
-	issuer   *issuer.Issuer
+	issuer   *certificate.Issuer
 	tracker  *freshness.Tracker
 	recorder recorder.EventRecorder
 	diary    *diary
@@ -73,7 +73,7 @@ func newEngine[T lifecycle.Custom, W any](
 		app: app, operator: op, client: c, tracker: t, authors: names, gvk: gvk,
 		driver:   app.Driver(t.Client(app.Name, indexedBy(c, app.Watches)), live),
 		applier:  applier,
-		issuer:   issuer.New(applier, op.options.Now),
+		issuer:   certificate.New(applier, op.options.Now),
 		recorder: op.mgr.GetEventRecorder(op.options.Name),
 		diary:    &diary{app: app.Name, client: c, live: live, version: op.options.Version},
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
@@ -98,7 +98,7 @@ type report[T lifecycle.Custom, W any] struct {
 	overdue  []string            // Secrets that are not renewed while it is paused
 	spared   []string            // what is provided where drift is only reported
 	sight    *lifecycle.Decision // what would be decided if it were not paused
-	issued   []issuer.Issued
+	issued   []certificate.Issued
 	due      time.Time // when a certificate is to be looked at again; zero if there is none
 	decision lifecycle.Decision
 	taken    *taken
@@ -268,8 +268,8 @@ func (e *engine[T, W]) furnish(ctx context.Context, r *report[T, W], wanted []li
 }
 
 // written are those whose Secret was changed: a refused write has issued nothing.
-func written(all []issuer.Issued, changes []apply.Change) []issuer.Issued {
-	return slices.DeleteFunc(all, func(i issuer.Issued) bool {
+func written(all []certificate.Issued, changes []apply.Change) []certificate.Issued {
+	return slices.DeleteFunc(all, func(i certificate.Issued) bool {
 		return !slices.ContainsFunc(changes, func(c apply.Change) bool { return c.Kind == "Secret" && c.Name == i.Secret })
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/kube/webhookcert"
 )
 
 // asked is what kubectl prints when a user asks, without effect, for one server.
@@ -67,7 +67,7 @@ func expire(t *testing.T) []byte {
 		return api.Get(ctx, client.ObjectKey{Namespace: "governor-system", Name: "governor-webhook-certificate"}, &corev1.Secret{})
 	})
 	names := []string{"governor-webhook.governor-system.svc"}
-	data, err := certs.Enact(certs.Verdict{Do: certs.Replace}, nil, names, time.Now().AddDate(-1, 0, 0))
+	data, err := webhookcert.Enact(webhookcert.Verdict{Do: webhookcert.Replace}, nil, names, time.Now().AddDate(-1, 0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}

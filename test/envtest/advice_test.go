@@ -26,8 +26,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
-	"github.com/governor-dev/governor/kube/certs"
 	"github.com/governor-dev/governor/kube/conversion"
+	"github.com/governor-dev/governor/kube/webhookcert"
 	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/test/ring"
 )
@@ -63,8 +63,8 @@ type adviser struct {
 	*operator
 	namespace string
 	clock     *clocktesting.FakeClock
-	serving   *certs.Serving
-	options   certs.Options
+	serving   *webhookcert.Serving
+	options   webhookcert.Options
 	port      int
 	log       logr.Logger
 	manage    func(*ctrl.Options)
@@ -75,10 +75,10 @@ type adviser struct {
 func newAdviser(t *testing.T, now time.Time, edits ...func(*adviser)) *adviser {
 	t.Helper()
 	a := &adviser{
-		namespace: newNamespace(t), port: freePort(t), serving: certs.NewServing(),
+		namespace: newNamespace(t), port: freePort(t), serving: webhookcert.NewServing(),
 		clock: clocktesting.NewFakeClock(now), log: verbosity(), manage: func(*ctrl.Options) {},
 	}
-	a.options = certs.Options{
+	a.options = webhookcert.Options{
 		Namespace: a.namespace, Secret: "governor-webhook-certificate", Configuration: a.namespace,
 		Names: []string{"localhost"}, Clock: a.clock,
 	}
@@ -98,7 +98,7 @@ func (a *adviser) run(t *testing.T) {
 		a.manage(o)
 	})
 	a.mgr.GetWebhookServer().Register(conversion.Path, conversions())
-	keeper, err := certs.New(a.mgr, a.serving, a.options)
+	keeper, err := webhookcert.New(a.mgr, a.serving, a.options)
 	must(t, err)
 	must(t, a.mgr.Add(keeper))
 }

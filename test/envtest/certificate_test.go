@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/kube/webhookcert"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -232,7 +232,7 @@ func TestWithoutRightsThereIsOneLineInTheLog(t *testing.T) {
 // What cert-manager or a person keeps is used as it is, also when it is due.
 func TestTheCertificateOfSomebodyElseIsLeftAlone(t *testing.T) {
 	now := time.Now()
-	data, err := certs.Enact(certs.Verdict{Do: certs.Replace}, nil, []string{"localhost"}, now.AddDate(0, 0, -80))
+	data, err := webhookcert.Enact(webhookcert.Verdict{Do: webhookcert.Replace}, nil, []string{"localhost"}, now.AddDate(0, 0, -80))
 	must(t, err)
 	theirs := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: data}
 	a := newAdviser(t, now, func(a *adviser) {

@@ -16,7 +16,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
-	"github.com/governor-dev/governor/kube/certs"
+	"github.com/governor-dev/governor/kube/webhookcert"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -113,7 +113,7 @@ func TestTheCABundleOfADefinitionIsKept(t *testing.T) {
 // foreign is a bundle that did not sign what is served.
 func (a *adviser) foreign(t *testing.T) []byte {
 	t.Helper()
-	data, err := certs.Enact(certs.Verdict{Do: certs.Replace}, nil, a.options.Names, time.Now())
+	data, err := webhookcert.Enact(webhookcert.Verdict{Do: webhookcert.Replace}, nil, a.options.Names, time.Now())
 	must(t, err)
 	return data["ca.crt"]
 }
@@ -196,7 +196,7 @@ func TestWhoDoesNotLeadConverts(t *testing.T) {
 	}
 	must(t, api.Create(t.Context(), lease))
 	other := *leader
-	other.port, other.serving = freePort(t), certs.NewServing()
+	other.port, other.serving = freePort(t), webhookcert.NewServing()
 	other.manage = func(o *ctrl.Options) {
 		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = true, "l", leader.namespace
 	}

@@ -1,4 +1,4 @@
-// Package certs makes, renews and serves the certificate of the operator's webhook.
+// Package webhookcert makes, renews and serves the certificate of the operator's webhook.
 // Nothing else has to be installed, and nothing is restarted or mounted.
 //
 // The leader keeps one Secret; every replica serves from it through a watch; the
@@ -28,7 +28,7 @@
 // annotated governor.dev/paused: "true", is served as it is and never written. The
 // same annotation, or that of cert-manager's injector, on a caller leaves its
 // caBundle to others.
-package certs
+package webhookcert
 
 import "time"
 

@@ -1,4 +1,4 @@
-package issuer
+package certificate
 
 import (
 	"crypto/x509"

@@ -1,4 +1,4 @@
-// Package issuer fills in the certificates that Secrets ask for by recipe, see
+// Package certificate fills in the certificates that Secrets ask for by recipe, see
 // [lifecycle.Certificate].
 //
 // [Judge] looks at the recipes and at what the Secrets hold, and says what is to be
@@ -24,7 +24,7 @@
 // 30 days. And it leaves ca.crt as soon as nobody shows a certificate of it any more. From
 // then on it is refused wherever it turns up, also in a Secret that a user restores.
 // Deleting its Secret does not revoke it.
-package issuer
+package certificate
 
 import (
 	"time"
