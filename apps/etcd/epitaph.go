@@ -23,6 +23,9 @@ func Epitaph(lastWords string) string {
 			}
 		}
 	}
+	if said == "" && strings.Contains(lastWords, noSpaceLeft) {
+		said = noSpaceLeft // a stack may leave no whole line
+	}
 	if said == "" && cannotRead(lastWords) {
 		said = "panic: unmarshal should never fail"
 	}

@@ -268,8 +268,8 @@ func absence(m Member) string {
 	if m.Joined && m.Pod.Ready && m.Health == Unknown && m.Pod.Exposure == Hidden {
 		return "has its data and its vote, and serves clients when etcd has heard that it is published, as a rule within seven seconds"
 	}
-	if m.Silence != "" {
-		return "does not answer: " + m.Silence + "; it is waited for"
+	if why := whyAway(m); why != "" {
+		return why + "; it is waited for"
 	}
 	return "does not serve; it is waited for"
 }

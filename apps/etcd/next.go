@@ -148,18 +148,7 @@ func quorumAway(want goal, seen World, now time.Time) lifecycle.Decision {
 		return d
 	}
 	return await(QuorumBack, Member{Name: want.Name}, lastChange(seen), "QuorumAway",
-		"%d of %d voters have their data, and %d must come back to agree.%s", len(kept), len(voters), len(voters)/2+1, silences(seen))
-}
-
-// silences says which members are out of reach, and why.
-func silences(seen World) string {
-	all := ""
-	for _, m := range seen.Members {
-		if ours(m) && m.Silence != "" {
-			all += fmt.Sprintf(" %s does not answer: %s.", m.Name, m.Silence)
-		}
-	}
-	return all
+		"%d of %d voters have their data, and %d must come back to agree.%s", len(kept), len(voters), len(voters)/2+1, absences(seen))
 }
 
 // neededForQuorum waits for a member that ends again and again, and without which a cluster
@@ -170,7 +159,7 @@ func neededForQuorum(want goal, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	d := await(QuorumBack, Member{Name: want.Name}, lastChange(seen), string(lifecycle.CrashLooping),
-		"%s: %s. There is no quorum without it. See its log with: kubectl logs --previous.", m.Name, m.Pod.Detail)
+		"%s: %s%s. There is no quorum without it. See its log with: kubectl logs --previous.", m.Name, m.Pod.Detail, fullDisk(m.Pod.Detail))
 	d.Suspect = true
 	return d
 }

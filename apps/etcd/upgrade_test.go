@@ -137,11 +137,13 @@ func TestOldLog(t *testing.T) {
 
 func TestEpitaph(t *testing.T) {
 	cases := map[string]struct{ words, says string }{
-		"Panic": {"{\"level\":\"info\",\"msg\":\"x\"}\npanic: unmarshal should never fail (proto: wrong wireType)\n\ngoroutine 1 [running]:\n", "panic: unmarshal should never fail (proto: wrong wireType)"},
-		"Fatal": {`{"level":"fatal","ts":"2026","caller":"x.go:1","msg":"discovery failed","error":"no space left on device."}`, "discovery failed: no space left on device"},
-		"Stack": {"pbutil.MustUnmarshalMessage(0x1)", "panic: unmarshal should never fail"},
-		"Cut":   {`el":"fatal","msg":"x"}`, ""},
-		"None":  {"", ""},
+		"Panic":       {"{\"level\":\"info\",\"msg\":\"x\"}\npanic: unmarshal should never fail (proto: wrong wireType)\n\ngoroutine 1 [running]:\n", "panic: unmarshal should never fail (proto: wrong wireType)"},
+		"FullDisk":    {`.(*Tx).Commit\n tx.go:247"}` + "\n" + `{"level":"fatal","caller":"backend/batch_tx.go:282","msg":"failed to commit tx","error":"write /var/lib/etcd/data/member/snap/db: no space left on device","stacktrace":"x"}`, "failed to commit tx: write /var/lib/etcd/data/member/snap/db: no space left on device"},
+		"FullDiskCut": {`snap/db: no space left on device","stacktrace":"go.etcd.io"}`, "no space left on device"},
+		"Fatal":       {`{"level":"fatal","ts":"2026","caller":"x.go:1","msg":"discovery failed","error":"no space left on device."}`, "discovery failed: no space left on device"},
+		"Stack":       {"pbutil.MustUnmarshalMessage(0x1)", "panic: unmarshal should never fail"},
+		"Cut":         {`el":"fatal","msg":"x"}`, ""},
+		"None":        {"", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -231,6 +231,8 @@ type Pod struct {
 	// Trouble is what hinders it, Detail in Kubernetes' or etcd's own words.
 	Trouble lifecycle.Trouble
 	Detail  string
+	// LastWords are those with which etcd last ended, while the pod is not ready.
+	LastWords string
 	// Since is when it began to be as it is: not ready, or in this trouble.
 	Since time.Time
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -201,6 +202,31 @@ func TestEtcdGrowsAFullDisk(t *testing.T) {
 	})
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
 	c.settled(t)
+	kept(t, w)
+}
+
+// TestEtcdTellsOfAFullDisk: why a member ends is told at once, while the others serve.
+func TestEtcdTellsOfAFullDisk(t *testing.T) {
+	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
+	before, w := c.get(t), c.write(t)
+	full := before.Status.Members[0].Name
+	process := c.process(t, full)
+	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", process))
+	_ = syscall.Kill(process, syscall.SIGKILL)
+	within(t, 30*time.Second, "its last words are told", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		said := condition(t, obj, lifecycle.Ready).Message
+		if !contains(said, full+" does not serve: ") || !contains(said, "no space left on device (its volume is full: raise spec.storage.size)") {
+			return fmt.Errorf("%w: %s", errNotYet, said)
+		}
+		return nil
+	})
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
+	same(t, before, c.settled(t))
 	kept(t, w)
 }
 

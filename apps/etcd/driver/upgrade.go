@@ -24,8 +24,10 @@ func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members
 		}
 		m.Volume.Spoiled = m.Door == etcd.Shut && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
 		m.OldLog = etcd.OldLog(want, *m, said[m.Name].status.GetStorageVersion(), lastWords)
-		if words := etcd.Epitaph(lastWords); words != "" && !m.Pod.Ready && m.Pod.Detail != "" {
-			m.Pod.Detail += ": " + words
+		if words := etcd.Epitaph(lastWords); words != "" && !m.Pod.Ready {
+			if m.Pod.LastWords = words; m.Pod.Detail != "" {
+				m.Pod.Detail += ": " + words
+			}
 		}
 	}
 }
