@@ -120,6 +120,9 @@ func (o *oracle[T, W]) question(req admission.Request) (q question[T], err error
 	if len(req.OldObject.Raw) > 0 {
 		q.now, err = o.decode(req.OldObject.Raw)
 	}
+	if err == nil && len(req.OldObject.Raw) > 0 && !sameSpec(q.now, q.want) {
+		q.want.SetGeneration(q.now.GetGeneration() + 1) // what is known of the present generation is not about this one
+	}
 	if q.asks == preview.Delete {
 		q.want = q.now.DeepCopyObject().(T)
 		q.want.SetDeletionTimestamp(new(metav1.NewTime(o.now())))

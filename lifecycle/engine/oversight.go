@@ -28,7 +28,7 @@ func (e *engine[T, W]) overseen(ctx context.Context, now T, next future[T, W]) p
 			continue
 		}
 		q := e.question(ctx, next.want, next.seen, s.Step)
-		q.Permit, q.Author = func() policy.Permit { return permit(s.Step) }, foreseenAuthor(now, next.want)
+		q.Permit = func() policy.Permit { return permit(s.Step) }
 		plan.Steps[i].Held = slices.Concat(s.Held, about.Judge(q).Refusals)
 	}
 	return plan
@@ -44,7 +44,6 @@ func (e *engine[T, W]) foreseer(ctx context.Context, now, want T) preview.Subjec
 	subject.Needed = func(want T, seen W, s lifecycle.Step) bool { return e.neededBefore(ctx, want, seen, s) }
 	subject.Holds = func(want T, seen W, s lifecycle.Step) bool {
 		q := e.question(ctx, want, seen, s)
-		q.Author = foreseenAuthor(now, want)
 		if !sameSpec(now, want) {
 			q.Permit = func() policy.Permit { return policy.Permit{} }
 		}
@@ -65,14 +64,6 @@ func (e *engine[T, W]) foreseenPermit(ctx context.Context, now T, next future[T,
 		ahead.Steps = append(ahead.Steps, s.Step)
 	}
 	return func(s lifecycle.Step) policy.Permit { return policy.PermitOf(approvals, ahead, s, e.now()) }
-}
-
-// foreseenAuthor is who makes the change. A dry run of a change has the author already, and not yet the generation.
-func foreseenAuthor(now, want lifecycle.Object) string {
-	if sameSpec(now, want) {
-		return lifecycle.AuthorOf(want)
-	}
-	return want.GetAnnotations()[lifecycle.AnnotationAuthor]
 }
 
 // sameSpec reports whether both declare the same.
