@@ -35,7 +35,7 @@ func (a *Applier) Foresee(ctx context.Context, owner client.Object, wanted []lif
 	for _, obj := range wanted {
 		f, err := a.foresee(ctx, owner, obj, current)
 		if err != nil {
-			errs = append(errs, err)
+			errs = append(errs, a.failure(obj, err))
 		} else if f != nil {
 			changes = append(changes, *f)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
 // blocked are objects that cannot be provided before somebody else acts.
@@ -42,32 +43,56 @@ func (e *engine[T, W]) stumble(r *report[T, W], err error) {
 // besideBlocked returns the repair that goes on while objects cannot be provided, and
 // true. Otherwise the decision is about these objects. A wait is looked at again as usual.
 func (e *engine[T, W]) besideBlocked(ctx context.Context, r *report[T, W], next lifecycle.Decision) (lifecycle.Decision, bool) {
-	if !e.bringsBack(ctx, r, next) {
-		next = next.Instead(func(s lifecycle.Step) bool { return e.neededBefore(ctx, r.obj, r.seen, s) })
+	if next.Outcome == lifecycle.Waiting && next.After > 0 {
+		r.again = e.now().Add(next.After)
 	}
-	if next.Outcome == lifecycle.Proceeding && !e.needsBlocked(r, next.Step) {
+	return e.beside(ctx, r.obj, r.seen, next, r.blocked)
+}
+
+// beside is besideBlocked for any object and world, and writes nothing.
+func (e *engine[T, W]) beside(ctx context.Context, obj T, seen W, next lifecycle.Decision, b *blocked) (lifecycle.Decision, bool) {
+	if !e.bringsBack(ctx, obj, seen, next) {
+		next = next.Instead(func(s lifecycle.Step) bool { return e.neededBefore(ctx, obj, seen, s) })
+	}
+	if next.Outcome == lifecycle.Proceeding && !e.needsBlocked(obj, next.Step, b) {
 		return next, true
 	}
-	return r.blocked.decision, false
+	return b.decision, false
 }
 
 // bringsBack reports whether the decision is to wait, or a step that brings back what the
 // world lost: a repair, or a routine step that a spec which has worked needs.
-func (e *engine[T, W]) bringsBack(ctx context.Context, r *report[T, W], d lifecycle.Decision) bool {
-	if d.Outcome == lifecycle.Waiting {
-		if d.After > 0 {
-			r.again = e.now().Add(d.After)
-		}
-		return true
-	}
+func (e *engine[T, W]) bringsBack(ctx context.Context, obj T, seen W, d lifecycle.Decision) bool {
 	step := d.Step
-	return d.Outcome == lifecycle.Proceeding && (step.Intent == lifecycle.Repair ||
-		!step.Class.Disturbs() && e.originOf(ctx, r.obj, r.seen, step) == fromWorld)
+	return d.Outcome == lifecycle.Waiting || d.Outcome == lifecycle.Proceeding && (step.Intent == lifecycle.Repair ||
+		!step.Class.Disturbs() && e.originOf(ctx, obj, seen, step) == fromWorld)
 }
 
-func (e *engine[T, W]) needsBlocked(r *report[T, W], step lifecycle.Step) bool {
+func (e *engine[T, W]) needsBlocked(obj T, step lifecycle.Step, b *blocked) bool {
 	planner, able := e.app.Planner.(lifecycle.Depender[T])
-	return !able || slices.ContainsFunc(r.blocked.objects, func(f *apply.Failure) bool {
-		return planner.DependsOn(r.obj, step, f.Kind, f.Object)
+	return !able || slices.ContainsFunc(b.objects, func(f *apply.Failure) bool {
+		return planner.DependsOn(obj, step, f.Kind, f.Object)
 	})
+}
+
+// foreseenBeside is the plan of the repairs that go on while objects cannot be provided. What comes after a wait is part of
+// it; it ends with what has to be done about these objects.
+func (e *engine[T, W]) foreseenBeside(ctx context.Context, now, want T, seen W, b *blocked) preview.Plan {
+	plan := preview.Ended(b.decision).Plan
+	if len(b.objects) == 0 || leaving(want) {
+		return plan
+	}
+	subject := e.foreseer(ctx, now, want)
+	subject.Beside = func(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool) {
+		if d.Outcome == lifecycle.Waiting {
+			return d, true
+		}
+		return e.beside(ctx, want, seen, d, b)
+	}
+	goesOn, _, _ := subject.Unroll(want, seen, e.now())
+	plan.Steps = goesOn.Steps
+	for len(plan.Steps) > 0 && plan.Steps[len(plan.Steps)-1].Awaited {
+		plan.Steps = plan.Steps[:len(plan.Steps)-1]
+	}
+	return plan
 }

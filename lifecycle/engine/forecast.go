@@ -24,7 +24,7 @@ func (f *foresight[T, W]) report(ctx context.Context, now, want T) preview.Repor
 		r.Unseen, r.Operator = []string{err.Error()}, e.operator.options.Version
 		return r
 	}
-	return e.complete(ctx, now, next)
+	return e.complete(ctx, now, want, next)
 }
 
 // clearance is the end of an object whose deletion takes no steps.
@@ -37,7 +37,7 @@ func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
 }
 
 // complete adds to the plan all that is known besides.
-func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) preview.Report {
+func (e *engine[T, W]) complete(ctx context.Context, now, want T, next future[T, W]) preview.Report {
 	r := preview.Report{
 		Plan: e.overseen(ctx, now, next), Paused: e.isPaused(next.want) && !leaving(next.want), Unseen: next.doubts, Operator: e.operator.options.Version,
 	}
@@ -47,7 +47,8 @@ func (e *engine[T, W]) complete(ctx context.Context, now T, next future[T, W]) p
 	changes, err := e.changes(ctx, now, next)
 	r.Resources = resources(changes)
 	if d := explain(err); err != nil && d.Outcome == lifecycle.Blocked {
-		r.Plan, err = preview.Ended(d).Plan, nil // the same error ends the first turn
+		next.Plan = e.foreseenBeside(ctx, now, want, next.first, &blocked{apply.Stuck(err), d})
+		r.Plan, err = e.overseen(ctx, now, next), nil // the same error meets the first turn
 	}
 	r = unsure(r, err)
 	_, book, err := e.diary.open(ctx, now)

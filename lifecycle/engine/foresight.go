@@ -33,12 +33,13 @@ var errUnseen = errors.New("the operator cannot see the application")
 // observe, only the leader acts.
 type foresight[T lifecycle.Custom, W any] struct{ engine atomic.Pointer[engine[T, W]] }
 
-// future is a plan, object and world at its end, and what was not known at its
+// future is a plan, object and world at its end, and what was known and not known at its
 // beginning.
 type future[T lifecycle.Custom, W any] struct {
 	preview.Plan
 	want   T
 	seen   W
+	first  W
 	doubts []string
 }
 
@@ -54,10 +55,11 @@ func (f *foresight[T, W]) of(ctx context.Context, now, want T) (future[T, W], er
 	}
 	objects, err := e.app.Planner.Resources(want, seen)
 	if err != nil {
-		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen, nil}, nil
+		return future[T, W]{preview.Ended(cannotRender(err)).Plan, want, seen, seen, nil}, nil
 	}
-	plan, end, world := e.foreseer(ctx, now, want).Unroll(want, e.provided(ctx, now, want, seen, objects), e.now())
-	return future[T, W]{plan, end, world, e.doubts(seen)}, nil
+	first := e.provided(ctx, now, want, seen, objects)
+	plan, end, world := e.foreseer(ctx, now, want).Unroll(want, first, e.now())
+	return future[T, W]{plan, end, world, first, e.doubts(seen)}, nil
 }
 
 // provided is the world once the resources are there, as they are before the first

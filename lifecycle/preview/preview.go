@@ -63,6 +63,10 @@ type Subject[T lifecycle.Custom, W any] struct {
 	// Holds reports whether policies hold the step, and Needed whether the spec that worked
 	// last needs it, too. Nil means that they do not.
 	Holds, Needed func(want T, seen W, step lifecycle.Step) bool
+
+	// Beside returns what the engine does while an object cannot be provided, and true, or how the plan ends. Nil means
+	// that all objects can be provided.
+	Beside func(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool)
 }
 
 // Unroll returns the plan for the object in the world, and both as they are at its
@@ -77,7 +81,8 @@ func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		if d.Outcome == lifecycle.Retrying && !reflect.DeepEqual(before, want) {
 			continue // it waited for the status that has been written
 		}
-		if d.Outcome != lifecycle.Proceeding && d.Outcome != lifecycle.Waiting {
+		d, on := s.beside(want, seen, d)
+		if !on || d.Outcome != lifecycle.Proceeding && d.Outcome != lifecycle.Waiting {
 			return p.end(d), want, seen
 		}
 		next, after := s.step(seen, d)
@@ -91,6 +96,13 @@ func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		seen = after
 	}
 	return p.end(endless), want, seen
+}
+
+func (s Subject[T, W]) beside(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool) {
+	if s.Beside == nil {
+		return d, true
+	}
+	return s.Beside(want, seen, d)
 }
 
 // goesOn returns the repair that the engine takes while policies hold the wish of the

@@ -3,6 +3,7 @@ package envtest_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,4 +56,19 @@ func TestRepairsGoOnBesideWhatCannotBeProvided(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// A plan has the repairs that go on, and ends with what cannot be provided.
+func TestAPlanHasTheRepairsBesideWhatCannotBeProvided(t *testing.T) {
+	a := previews(t, 2)
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "r-odd"}}
+	must(t, api.Create(t.Context(), taken))
+	expect(t, a.namespace, 1, []string{"nothing will be done: NameTaken"}, "plan", "ring/r", "--set", "spec.size=3")
+	expect(t, a.namespace, 0, nil, "pause", "ring/r")
+	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	losePod(t, a.namespace)
+	said := expect(t, a.namespace, 2, []string{"1. CreatePod m000000", "Then: it stops, NameTaken"}, "plan", "ring/r", "--set", "spec.size=3")
+	if strings.Contains(said, "Add") {
+		t.Errorf("no wish goes on: %s", said)
+	}
 }
