@@ -134,16 +134,26 @@ func (a *advisory[T, W]) deletion(ctx context.Context, req admission.Request) ([
 	if err != nil || a.parting == nil || any(obj) == any(*new(T)) || leaving(obj) {
 		return nil, err
 	}
-	return a.parting(ctx, obj, orphans(req.Options.Raw)), nil
+	return a.parting(ctx, obj, orphans(req.Options.Raw, obj.GetFinalizers())), nil
 }
 
-// orphans reports whether the options of a deletion leave what belongs to the object.
-func orphans(options []byte) bool {
+// orphans reports whether a deletion leaves what belongs to the object. Options that do not say so leave it to the object's
+// finalizers (apiserver, pkg/registry/generic/registry/store.go).
+func orphans(options []byte, finalizers []string) bool {
 	var o metav1.DeleteOptions
 	if err := json.Unmarshal(options, &o); err != nil {
 		return false
 	}
-	return o.PropagationPolicy != nil && *o.PropagationPolicy == metav1.DeletePropagationOrphan
+	switch {
+	case o.OrphanDependents != nil: //nolint:staticcheck // old clients send it
+		return *o.OrphanDependents //nolint:staticcheck // the same
+	case o.PropagationPolicy != nil:
+		return *o.PropagationPolicy == metav1.DeletePropagationOrphan
+	}
+	chosen := slices.IndexFunc(finalizers, func(f string) bool {
+		return f == metav1.FinalizerOrphanDependents || f == metav1.FinalizerDeleteDependents
+	})
+	return chosen >= 0 && finalizers[chosen] == metav1.FinalizerOrphanDependents
 }
 
 // concerned reports whether the operator of these namespaces will act on the object.

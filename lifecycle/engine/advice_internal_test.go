@@ -133,3 +133,28 @@ func BenchmarkAdvice(b *testing.B) {
 		a.Handle(b.Context(), req)
 	}
 }
+
+// The warning about a deletion tells orphaned dependents from those that go, as the API server does.
+func TestOrphans(t *testing.T) {
+	cases := map[string]struct {
+		options    string
+		finalizers []string
+		want       bool
+	}{
+		"Default":             {`{}`, nil, false},
+		"Background":          {`{"propagationPolicy":"Background"}`, []string{"orphan"}, false},
+		"Foreground":          {`{"propagationPolicy":"Foreground"}`, nil, false},
+		"Orphan":              {`{"propagationPolicy":"Orphan"}`, []string{"foregroundDeletion"}, true},
+		"OldOrphan":           {`{"orphanDependents":true}`, nil, true},
+		"OldBackground":       {`{"orphanDependents":false}`, []string{"orphan"}, false},
+		"FinalizerOrphan":     {`{}`, []string{"a.b/c", "orphan"}, true},
+		"FinalizerForeground": {`{}`, []string{"foregroundDeletion", "orphan"}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := orphans([]byte(c.options), c.finalizers); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}
