@@ -324,6 +324,7 @@ func ends() map[string]page {
 		"Farewell":     {"a deletion is one step", deleted(wanted(3)), serving(3), "Proceed DeleteCluster e (ClusterDeleted)"},
 		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed DeleteCluster e (ClusterDeleted)"},
 		"VolumeLeft":   {"a volume with an owner goes too", deleted(wanted(1)), owned, "Proceed DeleteCluster e (ClusterDeleted)"},
+		"VolumeGoes":   {"one that is being deleted goes when its pod does", deleted(wanted(1)), owned.with("e-0", doomed), "Settled Dismissed"},
 		"VolumeKept":   {"a volume without an owner stays", deleted(wanted(1)), left, "Settled Dismissed"},
 		"NobodyLeft":   {"then the object goes", deleted(wanted(3)), scene{}, "Settled Dismissed"},
 	}

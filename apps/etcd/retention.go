@@ -44,7 +44,9 @@ func wrongOwners(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 // farewell is the one step of a deletion, of which Kubernetes does the rest. It does not
 // ask etcd, which may be down.
 func farewell(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	if _, left := seen.find(func(m Member) bool { return ours(m) && (m.Set.Exists || m.Volume.Exists && m.Volume.Owned) }); !left {
+	if _, left := seen.find(func(m Member) bool {
+		return ours(m) && (m.Set.Exists || m.Volume.Exists && m.Volume.Owned && !m.Volume.Doomed)
+	}); !left {
 		return lifecycle.Settled("Dismissed", "No member is left.")
 	}
 	s := step(DeleteCluster, Member{Name: want.Name}, "ClusterDeleted", "%s", parting(want, seen))

@@ -48,8 +48,11 @@ func (m *Model) obstacle(name string) etcd.Obstacle {
 	return etcd.Obstacle{}
 }
 
+// holdSet spares members whose data goes with the StatefulSet and that only another voter can
+// replace: until that one has started, it is as if two were away.
 func (m *Model) holdSet(name string, chance *rand.Rand) string {
-	if _, ok := m.sets[name]; !ok || m.needsPod(name) && !m.spare(name) {
+	const learners = 4 // the minor release that has them
+	if s, ok := m.sets[name]; !ok || m.needsPod(name) && (!m.spare(name) || minorOf(s.Version) < learners) {
 		return ""
 	}
 	ticks := 1 + chance.IntN(60)

@@ -97,6 +97,13 @@ func (c *conscience) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.
 	return c.Model.Act(want, seen, s, fx)
 }
 
+// Mend implements sim.Mendable.
+func (c *conscience) Mend() {
+	if m, ok := c.Model.(sim.Mendable); ok {
+		m.Mend()
+	}
+}
+
 // Safe implements sim.Truthful.
 func (c *conscience) Safe() error {
 	return errors.Join(append(c.sins, c.Model.(sim.Truthful).Safe())...)
