@@ -119,7 +119,8 @@ func TestTheLegacyManifest(t *testing.T) {
 	meant, err := get(t, &etcdv1.EtcdCluster{}, a.namespace, sent.Name)
 	must(t, err)
 	sameSpec(t, "it means", meant.Spec, etcdv1.EtcdClusterSpec{
-		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
+		Rebalance: etcdv1.RebalanceManual,
+		Size:      3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
 		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi"))},
 	})
 }

@@ -169,6 +169,8 @@ func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 		Version: strings.TrimPrefix(in.Version, "v"),
 		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse(defaultSize))},
 		TLS:     tlsFromLegacy(in.TLS),
+
+		Rebalance: etcdv1.RebalanceManual, // as the API server makes of a v1 object without it
 	}
 	if out.Version == "" {
 		out.Version = defaultVersion

@@ -212,7 +212,7 @@ func TestTheManifestThatUsersHave(t *testing.T) {
 	}
 	want := etcdv1.EtcdClusterSpec{
 		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi"))},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi"))}, Rebalance: etcdv1.RebalanceManual,
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" || got.APIVersion != "etcd.database.coreos.com/v1" {
 		t.Errorf("%s %s", got.APIVersion, diff)
