@@ -283,6 +283,9 @@ func leastMissed(seen World) (Member, bool) {
 	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && (doomed(m) || obstructed(m)) && !m.Leads }); ok {
 		return m, true
 	}
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && doomed(m) }); ok {
+		return m, true // it leads, and its data is about to go all the same
+	}
 	return seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })
 }
 

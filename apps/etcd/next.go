@@ -309,6 +309,9 @@ func tooManyMembers(want goal, seen World) lifecycle.Decision {
 	if !ok {
 		return lifecycle.Decision{}
 	}
+	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
+		return lifecycle.Proceed(moveLeader(m, heir, "TooManyMembers", "%s leads and goes, because its %s is being deleted; %s takes over.", m.Name, going(m), heir.Name))
+	}
 	return lifecycle.Proceed(remove(m, "TooManyMembers", "There are %d members and %d are wanted; %s goes.", has, size, m.Name))
 }
 

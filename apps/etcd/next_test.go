@@ -177,12 +177,13 @@ func shrinks() map[string]page {
 	shrunk := wanted(5)
 	shrunk.Spec.Size = 3
 	return map[string]page{
-		"TooMany":     {"the newest goes", wanted(3), serving(5), "Proceed RemoveMember e-4 (TooManyMembers)"},
-		"NotLeader":   {"but not the leader", wanted(3), newestLeads, "Proceed RemoveMember e-3 (TooManyMembers)"},
-		"SickGoes":    {"and the sick before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
-		"OpenDoor":    {"an initial member that never started is barred first (sim seed 37)", shrunk, unstarted, "Wait DoorTold e-4 (SecuringIdentity)"},
-		"HalfRemoved": {"a crash after etcd was told is finished", wanted(3), gone, "Proceed Dismiss e-3 (MemberRemoved)"},
-		"OnlyVolume":  {"also if only the volume is left", wanted(3), gone.with("e-3", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), "Proceed Dismiss e-3 (MemberRemoved)"},
+		"DoomedLeader": {"a leader whose data is about to go goes first, and hands over before", wanted(3), serving(5).with("e-0", doomed), "Proceed MoveLeader e-1 (TooManyMembers)"},
+		"TooMany":      {"the newest goes", wanted(3), serving(5), "Proceed RemoveMember e-4 (TooManyMembers)"},
+		"NotLeader":    {"but not the leader", wanted(3), newestLeads, "Proceed RemoveMember e-3 (TooManyMembers)"},
+		"SickGoes":     {"and the sick before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
+		"OpenDoor":     {"an initial member that never started is barred first (sim seed 37)", shrunk, unstarted, "Wait DoorTold e-4 (SecuringIdentity)"},
+		"HalfRemoved":  {"a crash after etcd was told is finished", wanted(3), gone, "Proceed Dismiss e-3 (MemberRemoved)"},
+		"OnlyVolume":   {"also if only the volume is left", wanted(3), gone.with("e-3", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), "Proceed Dismiss e-3 (MemberRemoved)"},
 	}
 }
 
