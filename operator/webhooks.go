@@ -57,10 +57,10 @@ func (w *webhooks) locate() error {
 	return nil
 }
 
-// configure makes a TLS server show the certificate that the keeper loads.
+// configure makes a TLS server show the certificate that the rotator loads.
 func (w *webhooks) configure(c *tls.Config) { w.serving.Configure(c) }
 
-// server serves the certificate that the keeper loads.
+// server serves the certificate that the rotator loads.
 func (w *webhooks) server() webhook.Server {
 	w.serving = webhookcert.NewServing()
 	return w.serving.Server(webhook.Options{Port: w.port})
@@ -71,18 +71,18 @@ func (w *webhooks) keep(mgr manager.Manager, o Options) error {
 	if !w.on {
 		return nil
 	}
-	keeper, err := webhookcert.New(mgr, w.serving, webhookcert.Options{
+	rotator, err := webhookcert.New(mgr, w.serving, webhookcert.Options{
 		Program: o.Name, Namespace: w.namespace, Secret: w.secret, Configuration: o.WebhookConfiguration,
 		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc", o.Name + "-metrics." + w.namespace + ".svc"},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)
 	}
-	w.ready = keeper.Ready
+	w.ready = rotator.Ready
 	if o.Conversions != nil {
 		mgr.GetWebhookServer().Register(conversion.Path, o.Conversions)
 	}
-	return mgr.Add(keeper)
+	return mgr.Add(rotator)
 }
 
 // checks are those of readiness.

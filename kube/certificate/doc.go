@@ -1,29 +1,33 @@
-// Package certificate fills in the certificates that Secrets ask for by recipe, see
-// [lifecycle.Certificate].
+// Package certificate decides when certificates are issued, rotated, and revoked.
 //
-// [Judge] looks at the recipes and at what the Secrets hold, and says what is to be
-// made and why; it is pure. [Plan.Make] makes it. [Issuer] does both for an owner's
-// Secrets before they are applied, and remembers a verdict until something changes.
+// The decisions are pure functions over the stored data and a clock. A rotation is
+// decided in one place, rotation.go, for two kinds of Secrets:
 //
-// Secrets are written one after the other, read late, and some are read only at the
-// start of a process. So that at every moment each certificate is trusted by all who
-// hold one of the same authority, an authority is followed by another in an order:
+//   - [Decide] plans the Secrets of one application: authorities and the leaves that they
+//     sign, see [lifecycle.Certificate]. [Plan.Execute] issues what the plan lacks. [Issuer]
+//     does both for the Secrets of an owner before the engine applies them.
+//   - [Standalone] plans one Secret that has a server certificate and its own authority,
+//     such as the Secret of the operator's webhooks.
 //
-//	prepare   the next authority is in ca.crt everywhere, and signs nothing
-//	settle    whoever reads ca.crt only at its start gets the time to start again
-//	promote   the next authority signs; the former one stays in ca.crt until it
-//	          expires, for what it has signed
+// Users read a Secret late, and some read it only when they start. A certificate is
+// therefore followed by another in steps, and each step keeps the trust of all users:
 //
-// An authority that is lost cannot prepare anything. Another takes its place and
-// signs at once what nobody could use anyway: what is missing or damaged. The lost
-// one is still in the ca.crt of what it has signed, and from there in ca.crt
-// everywhere; so that stays in use, and is renewed when the new one has settled.
+//	Prepare   the next certificate is stored, and its authority is in ca.crt
+//	settle    the users get time to read ca.crt
+//	Promote   the next certificate is in use; former authorities stay in ca.crt until
+//	          they expire
 //
-// An authority that is revoked, see [lifecycle.Revocation], takes the same way with two
-// differences. Its users report when they trust the next one, so that nobody waits for
-// 30 days. And it leaves ca.crt as soon as nobody shows a certificate of it any more. From
-// then on it is refused wherever it turns up, also in a Secret that a user restores.
-// Deleting its Secret does not revoke it.
+// Replace skips these steps. It is for a certificate that no user can use: missing,
+// damaged, expired, or signed by an untrusted authority.
+//
+// A lost authority of an application cannot be followed in steps. A new authority replaces
+// it and signs missing and damaged leaves at once. The lost authority stays in ca.crt while
+// its leaves are in use. Those leaves are renewed once the new authority has settled.
+//
+// A revoked authority, see [lifecycle.Revocation], is rotated with two differences. Its
+// users report when they trust the next authority, so that the rotation need not wait. And
+// it leaves ca.crt as soon as no user presents a certificate that it has signed. From then
+// on it is refused, also in a Secret that a user restores.
 package certificate
 
 import (
@@ -33,51 +37,53 @@ import (
 )
 
 const (
-	// leafLife is long because whoever copied a client's certificate, or reads it at
-	// the start only, has the last third of it, four months, to notice its renewal.
-	// Nothing is gained by less: a key that leaked is revoked with its authority, not
-	// by waiting.
+	// leafLife is long because some users read a leaf only when they start. Its last third
+	// gives them four months. A shorter life gains nothing: a leaked key is revoked with
+	// its authority.
 	leafLife = 365 * 24 * time.Hour
 	// authorityLife is long because a new authority costs its users a restart.
 	authorityLife = 10 * 365 * 24 * time.Hour
-	// settling is how long those who read ca.crt only at their start get to start
-	// again. An authority has more than three years left then, and a leaf four months.
-	settling = 30 * 24 * time.Hour
+	// authoritySettle is the time for users that read ca.crt only when they start. At its
+	// end an authority has more than three years left, and a leaf has four months.
+	authoritySettle = 30 * 24 * time.Hour
+	// standaloneLife is the life of a standalone certificate and of its authority.
+	standaloneLife = 90 * 24 * time.Hour
+	// standaloneSettle is the time for API servers to read a caBundle. They need seconds.
+	standaloneSettle = 10 * time.Minute
 )
 
-// Keys of an authority's Secret for the one that follows it.
+// Keys of a Secret for the certificate that follows the current one.
 const (
 	keyNextCertificate = "next.crt"
 	keyNextPrivate     = "next.key"
 )
 
-// keys are all that belongs to the issuer in a Secret. What else is there is not
-// touched.
-var keys = []string{
+// ownedKeys are the keys of a Secret that this package writes. It keeps all other keys.
+var ownedKeys = []string{
 	lifecycle.KeyCertificate, lifecycle.KeyPrivate, lifecycle.KeyAuthorities, keyNextCertificate, keyNextPrivate,
 }
 
-// Reasons for which something is made.
+// Reasons for an action.
 const (
-	// Missing means that the Secret has none.
-	Missing = "Missing"
-	// Unreadable means that the certificate or its key is damaged, or they do not
-	// belong together.
-	Unreadable = "Unreadable"
-	// NotAnAuthority means that the certificate cannot sign others.
-	NotAnAuthority = "NotAnAuthority"
-	// WrongNames means that the recipe has other names.
-	WrongNames = "WrongNames"
-	// WrongUsages means that the recipe has other usages.
-	WrongUsages = "WrongUsages"
-	// Untrusted means that no authority of the Secret has signed it.
-	Untrusted = "Untrusted"
-	// Expired means that nobody accepts it any more.
-	Expired = "Expired"
-	// NearEnd means that two thirds of its life are over.
-	NearEnd = "NearEnd"
-	// Settled means that everybody has had the time to trust the next authority.
-	Settled = "Settled"
-	// Revoked means that the authority was made before the time of a revocation.
-	Revoked = "Revoked"
+	// ReasonMissing means that the Secret has no certificate.
+	ReasonMissing = "Missing"
+	// ReasonUnreadable means that the certificate or its key is damaged, or that they do
+	// not belong together.
+	ReasonUnreadable = "Unreadable"
+	// ReasonNotAnAuthority means that the certificate cannot sign others.
+	ReasonNotAnAuthority = "NotAnAuthority"
+	// ReasonWrongNames means that the request has other names.
+	ReasonWrongNames = "WrongNames"
+	// ReasonWrongUsages means that the request has other usages.
+	ReasonWrongUsages = "WrongUsages"
+	// ReasonUntrusted means that no authority of the Secret has signed the certificate.
+	ReasonUntrusted = "Untrusted"
+	// ReasonExpired means that the certificate is not valid at this time.
+	ReasonExpired = "Expired"
+	// ReasonNearEnd means that two thirds of the certificate's life are over.
+	ReasonNearEnd = "NearEnd"
+	// ReasonSettled means that all users trust the next authority.
+	ReasonSettled = "Settled"
+	// ReasonRevoked means that the authority was issued before the time of a revocation.
+	ReasonRevoked = "Revoked"
 )

@@ -1,7 +1,6 @@
 package certificate
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"maps"
@@ -16,7 +15,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Finder finds what there is of a wanted object, see [apply.Applier.Find].
+// Finder finds the existing object of a wanted one, see [apply.Applier.Find].
 type Finder interface {
 	Find(ctx context.Context, owner client.Object, wanted lifecycle.Object) (client.Object, error)
 }
@@ -26,159 +25,124 @@ type Finder interface {
 type Issuer struct {
 	finder Finder
 	now    func() time.Time
-	known  memory
+	cache  planCache
 }
 
-// New returns an issuer that looks at the Secrets which the finder finds.
+// New returns an issuer that reads the Secrets which the finder finds.
 func New(finder Finder, now func() time.Time) *Issuer { return &Issuer{finder: finder, now: now} }
 
-// Forget drops what is remembered about the owner.
-func (i *Issuer) Forget(owner types.NamespacedName) { i.known.forget(owner) }
+// Forget drops what is cached for the owner.
+func (i *Issuer) Forget(owner types.NamespacedName) { i.cache.forget(owner) }
 
-// Filled is what is to be applied.
+// Filled is what must be applied.
 type Filled struct {
-	// Objects are the wanted ones, with the data of those that asked for it. They are
-	// to be applied in this order.
+	// Objects are the wanted objects in the order in which they must be applied. Secrets
+	// that request a certificate have their data.
 	Objects []lifecycle.Object
-	// Issued is what is made when the objects are applied.
+	// Issued is what applying the objects issues.
 	Issued []Issued
-	// Due is when to fill in again if nothing changes before; zero if nobody asked.
+	// Due is when to fill in again if nothing changes before; zero without requests.
 	Due time.Time
 }
 
-// Fill returns the wanted objects with the data of every Secret that has a recipe. A
-// Secret of somebody else is left as it was asked for, for the applier to refuse, and
-// what it would sign stays as it is. A Secret whose data changes has the
-// resourceVersion that the change is meant for. A recipe that nobody can follow is a
-// [RecipeError].
-func (i *Issuer) Fill(ctx context.Context, owner client.Object, wanted []lifecycle.Object) (Filled, error) {
-	asked, err := read(wanted)
-	if err != nil || len(asked) == 0 {
-		return Filled{Objects: wanted}, err
+// Fill returns the wanted objects with the data of every Secret that requests a
+// certificate. A Secret of another owner stays as it was requested, so that the applier
+// refuses it. What such an authority would sign stays as it is. A Secret whose data changes
+// has the resourceVersion that the change is based on. A request that cannot be satisfied
+// is a [RequestError].
+func (i *Issuer) Fill(ctx context.Context, owner client.Object, objects []lifecycle.Object) (Filled, error) {
+	wanted, err := requestsOf(objects)
+	if err != nil || len(wanted) == 0 {
+		return Filled{Objects: objects}, err
 	}
-	for _, r := range asked {
-		if err := i.find(ctx, owner, r); err != nil {
+	for _, w := range wanted {
+		if err := i.find(ctx, owner, w); err != nil {
 			return Filled{}, err
 		}
 	}
-	made, due, err := i.decide(client.ObjectKeyFromObject(owner), asked)
+	result, due, err := i.decide(client.ObjectKeyFromObject(owner), wanted)
 	if err != nil {
 		return Filled{}, err
 	}
-	return Filled{Objects: assemble(wanted, asked, made), Issued: made.Issued, Due: due}, nil
+	return Filled{Objects: assemble(objects, wanted, result), Issued: result.Issued, Due: due}, nil
 }
 
-// find looks at what there is of the Secret.
-func (i *Issuer) find(ctx context.Context, owner client.Object, r *request) error {
-	found, err := i.finder.Find(ctx, owner, r.secret)
+// find reads the existing Secret.
+func (i *Issuer) find(ctx context.Context, owner client.Object, w *wantedSecret) error {
+	found, err := i.finder.Find(ctx, owner, w.Secret)
 	var foreign *apply.ForeignError
-	var going *apply.GoingError
+	var terminating *apply.GoingError
 	switch {
-	case errors.As(err, &foreign), errors.As(err, &going):
-		r.taken = true
+	case errors.As(err, &foreign), errors.As(err, &terminating):
+		w.unavailable = true
 	case err != nil:
 		return err
 	case found != nil:
-		r.existing = found.(*corev1.Secret)
+		w.existing = found.(*corev1.Secret)
 	}
 	return nil
 }
 
-// decide returns the data of every Secret that is to have any, and when to decide
-// again.
-func (i *Issuer) decide(owner types.NamespacedName, asked []*request) (Made, time.Time, error) {
-	now, state := i.now(), digest(asked)
-	if due, known := i.known.due(owner, state, now); known {
-		return present(asked), due, nil
+// decide returns the data of every Secret that must have any, and when to decide again.
+func (i *Issuer) decide(owner types.NamespacedName, wanted []*wantedSecret) (Result, time.Time, error) {
+	now, state := i.now(), digest(wanted)
+	if due, ok := i.cache.due(owner, state, now); ok {
+		return stored(wanted), due, nil
 	}
-	plan := Judge(orders(asked), now)
-	made, err := plan.Make(now)
+	plan := Decide(plannable(wanted), now)
+	result, err := plan.Execute(now)
 	if err != nil {
-		return Made{}, time.Time{}, err
+		return Result{}, time.Time{}, err
 	}
-	all := present(asked)
-	maps.Copy(all.Data, made.Data)
-	all.Issued, all.Phases = made.Issued, made.Phases
-	if !slices.ContainsFunc(asked, func(r *request) bool { return r.changes(all) }) {
-		i.known.learn(owner, verdict{state: state, due: plan.Due})
+	all := stored(wanted)
+	maps.Copy(all.Data, result.Data)
+	all.Issued, all.Phases = result.Issued, result.Phases
+	if !slices.ContainsFunc(wanted, func(w *wantedSecret) bool { return w.changes(all) }) {
+		i.cache.put(owner, cachedState{digest: state, due: plan.Due})
 	}
 	return all, plan.Due, nil
 }
 
-// present is what the Secrets hold already.
-func present(asked []*request) Made {
-	m := Made{Data: map[string]map[string][]byte{}, Phases: map[string]lifecycle.RevocationPhase{}}
-	for _, r := range asked {
-		if r.existing != nil {
-			m.Data[r.name()] = ours(r.existing.Data)
-			m.Phases[r.name()] = r.phase()
+// stored is what the existing Secrets hold.
+func stored(wanted []*wantedSecret) Result {
+	m := Result{Data: map[string]map[string][]byte{}, Phases: map[string]lifecycle.RevocationPhase{}}
+	for _, w := range wanted {
+		if w.existing != nil {
+			m.Data[w.Name] = ownedData(w.existing.Data)
+			m.Phases[w.Name] = w.phase()
 		}
 	}
 	return m
 }
 
-// ours are the keys that belong to the issuer.
-func ours(data map[string][]byte) map[string][]byte {
-	some := map[string][]byte{}
-	for _, k := range keys {
+// ownedData is never nil: the existing Secret must stay among the objects to apply.
+func ownedData(data map[string][]byte) map[string][]byte {
+	owned := map[string][]byte{}
+	for _, k := range ownedKeys {
 		if v, ok := data[k]; ok {
-			some[k] = v
+			owned[k] = v
 		}
 	}
-	return some
+	return owned
 }
 
-// assemble returns the objects to apply: one that cannot be had now, because its
-// authority's name is taken, is left out.
-func assemble(wanted []lifecycle.Object, asked []*request, made Made) []lifecycle.Object {
-	byObject := map[lifecycle.Object]*request{}
-	for _, r := range asked {
-		byObject[r.secret] = r
+// assemble returns the objects to apply. It leaves out a leaf that is missing and whose
+// authority is unavailable.
+func assemble(objects []lifecycle.Object, wanted []*wantedSecret, m Result) []lifecycle.Object {
+	byObject := map[lifecycle.Object]*wantedSecret{}
+	for _, w := range wanted {
+		byObject[w.Secret] = w
 	}
-	var ranked [ranks][]lifecycle.Object
-	for _, obj := range wanted {
-		r, rank := byObject[obj], others
-		if r != nil && !r.taken && made.Data[r.name()] == nil {
+	var ranked [rankCount][]lifecycle.Object
+	for _, obj := range objects {
+		w, rank := byObject[obj], rankOthers
+		if w != nil && !w.unavailable && m.Data[w.Name] == nil {
 			continue
 		}
-		if r != nil {
-			obj, rank = r.filled(made), made.rank(r.name(), r.recipe)
+		if w != nil {
+			obj, rank = w.filled(m), m.rank(w.Name, w.request)
 		}
 		ranked[rank] = append(ranked[rank], obj)
 	}
 	return slices.Concat(ranked[:]...)
-}
-
-// changes reports whether the Secret is to hold something else than it does.
-func (r *request) changes(made Made) bool {
-	if r.existing == nil || r.recipe.Revocation != nil && r.phase() != made.Phases[r.name()] {
-		return true
-	}
-	for _, k := range keys {
-		if !bytes.Equal(r.existing.Data[k], made.Data[r.name()][k]) {
-			return true
-		}
-	}
-	return false
-}
-
-// filled is the Secret to apply.
-func (r *request) filled(made Made) *corev1.Secret {
-	s := r.secret.DeepCopy()
-	switch {
-	case r.existing == nil: // it is created or, if somebody was faster, looked at again
-		s.ResourceVersion = apply.Never
-	case r.changes(made):
-		s.ResourceVersion = r.existing.ResourceVersion
-	}
-	s.Data = made.Data[r.name()]
-	if phase := made.Phases[r.name()]; phase != "" && r.recipe.Revocation != nil {
-		s.Annotations[lifecycle.AnnotationRevocation] = string(phase)
-	}
-	return s
-}
-
-// phase is what the Secret says about its revocation.
-func (r *request) phase() lifecycle.RevocationPhase {
-	return lifecycle.RevocationPhase(r.existing.Annotations[lifecycle.AnnotationRevocation])
 }

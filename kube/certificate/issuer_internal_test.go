@@ -114,6 +114,13 @@ func TestFill(t *testing.T) {
 			func(c cluster) { c["a"] = &apply.ForeignError{} }, []string{"ca 3 ", "Service", "a 0 1", "b 3 "}},
 		"ForeignAuthority": {"what it did not sign stays, and is not pruned; what is missing cannot be made",
 			func(c cluster) { c["ca"] = &apply.ForeignError{}; delete(c, "a") }, []string{"ca 0 1", "Service", "b 3 "}},
+		"EmptyLeaf": {"an existing Secret stays among the objects, so that it is not pruned",
+			func(c cluster) {
+				c["ca"] = &apply.ForeignError{}
+				a := c["a"].(*corev1.Secret).DeepCopy()
+				a.Data = nil
+				c["a"] = a
+			}, []string{"ca 0 1", "Service", "a 0 ", "b 3 "}},
 		"GoingAuthority": {"it is not replaced before it is gone",
 			func(c cluster) { c["ca"] = &apply.GoingError{} }, []string{"ca 0 1", "Service", "a 3 ", "b 3 "}},
 	}
@@ -128,8 +135,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// What cannot be seen is not made a second time.
-func TestNothingIsMadeBlindly(t *testing.T) {
+func TestFillFailsWhenASecretCannotBeRead(t *testing.T) {
 	away := errors.New("away")
 	now := noon
 	i := New(cluster{"ca": away}, at(&now))
@@ -138,9 +144,8 @@ func TestNothingIsMadeBlindly(t *testing.T) {
 	}
 }
 
-// A Secret that changes gets another version; one whose version is known is not
-// parsed again, which shows here by damage that goes unnoticed.
-func TestAtRestNothingIsParsed(t *testing.T) {
+// The test damages a Secret and keeps its version, so that the damage goes unnoticed.
+func TestFillParsesASecretOncePerVersion(t *testing.T) {
 	now := noon
 	c := cluster{}
 	i := New(c, at(&now))
@@ -148,30 +153,30 @@ func TestAtRestNothingIsParsed(t *testing.T) {
 	due := fill(t, i).Due
 	c.edit("a", crt, []byte("x"))
 	if f := fill(t, i); len(f.Issued) != 0 || !f.Due.Equal(due) {
-		t.Errorf("the verdict was not remembered: %v", f.Issued)
+		t.Errorf("the plan is not cached: %v", f.Issued)
 	}
 	c["a"].(*corev1.Secret).ResourceVersion = "another"
 	if f := fill(t, i); len(f.Issued) != 1 {
-		t.Errorf("another version must be judged anew: %v", f.Issued)
+		t.Errorf("another version is not parsed: %v", f.Issued)
 	}
 	c.apply(t, fill(t, i))
 	fill(t, i)
 	now = due
 	if f := fill(t, i); len(f.Issued) != 2 {
-		t.Errorf("when it is due, it must be judged anew: %v", f.Issued)
+		t.Errorf("it is due and not parsed: %v", f.Issued)
 	}
 }
 
-func TestOthersAreLeftAlone(t *testing.T) {
+func TestFillKeepsObjectsWithoutARequest(t *testing.T) {
 	now := noon
 	all := []lifecycle.Object{&corev1.Service{}, &corev1.Secret{}}
 	f, err := New(cluster{}, at(&now)).Fill(t.Context(), &corev1.ConfigMap{}, all)
 	if err != nil || len(f.Objects) != 2 || f.Objects[1] != all[1] || !f.Due.IsZero() {
-		t.Errorf("nobody asked for a certificate: %v, %v", f, err)
+		t.Errorf("objects without a request change: %v, %v", f, err)
 	}
 }
 
-func TestRecipesThatNobodyCanFollow(t *testing.T) {
+func TestFillRefusesInvalidRequests(t *testing.T) {
 	annotated := &corev1.ConfigMap{}
 	annotated.Annotations = map[string]string{lifecycle.AnnotationCertificate: "{}"}
 	broken := lifecycle.Certificate{}.Secret("s", nil)
@@ -189,8 +194,8 @@ func TestRecipesThatNobodyCanFollow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := noon
 			_, err := New(cluster{}, at(&now)).Fill(t.Context(), &corev1.ConfigMap{}, []lifecycle.Object{c.wanted})
-			var recipe *RecipeError
-			if !errors.As(err, &recipe) || !strings.Contains(err.Error(), c.says) {
+			var invalid *RequestError
+			if !errors.As(err, &invalid) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("got %v, want it to say %s", err, c.says)
 			}
 		})

@@ -1,103 +1,139 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"net"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// RecipeError says that a recipe cannot be followed.
-type RecipeError struct {
+// RequestError says that a request cannot be satisfied.
+type RequestError struct {
 	Secret string
 	Fault  string
 }
 
 // Error implements error.
-func (e *RecipeError) Error() string {
-	return fmt.Sprintf("the certificate of Secret %q cannot be made: %s", e.Secret, e.Fault)
+func (e *RequestError) Error() string {
+	return fmt.Sprintf("cannot issue the certificate of Secret %q: %s", e.Secret, e.Fault)
 }
 
-// request is one wanted Secret with a recipe, and what there is of it.
-type request struct {
-	secret   *corev1.Secret
-	recipe   lifecycle.Certificate
-	existing *corev1.Secret // read-only; nil if there is none
-	taken    bool           // somebody else has one of that name
+// wantedSecret is one Secret that requests a certificate, and the existing Secret.
+type wantedSecret struct {
+	*corev1.Secret
+	request     lifecycle.Certificate
+	existing    *corev1.Secret // read-only; nil if there is none
+	unavailable bool           // another owner has the name, or the Secret is being deleted
 }
 
-func (r *request) name() string { return r.secret.Name }
-
-// read returns the Secrets with a recipe.
-func read(wanted []lifecycle.Object) ([]*request, error) {
-	var asked []*request
+// requestsOf returns the objects that request a certificate.
+func requestsOf(objects []lifecycle.Object) ([]*wantedSecret, error) {
+	var all []*wantedSecret
 	authorities := map[string]bool{}
-	for _, obj := range wanted {
-		recipe, asks, err := lifecycle.RecipeOf(obj)
+	for _, obj := range objects {
+		request, ok, err := lifecycle.RecipeOf(obj)
 		if err != nil {
-			return nil, &RecipeError{Secret: obj.GetName(), Fault: err.Error()}
+			return nil, &RequestError{Secret: obj.GetName(), Fault: err.Error()}
 		}
-		if !asks {
+		if !ok {
 			continue
 		}
 		secret, ok := obj.(*corev1.Secret)
 		if !ok {
-			return nil, &RecipeError{Secret: obj.GetName(), Fault: "it is not a Secret"}
+			return nil, &RequestError{Secret: obj.GetName(), Fault: "the object is not a Secret"}
 		}
-		asked = append(asked, &request{secret: secret, recipe: recipe})
-		authorities[secret.Name] = recipe.Authority == ""
+		all = append(all, &wantedSecret{Secret: secret, request: request})
+		authorities[secret.Name] = request.Authority == ""
 	}
-	return asked, check(asked, authorities)
+	for _, w := range all {
+		if fault := w.validate(authorities); fault != "" {
+			return nil, &RequestError{Secret: w.Name, Fault: fault}
+		}
+	}
+	return all, nil
 }
 
-func check(asked []*request, authorities map[string]bool) error {
-	for _, r := range asked {
-		if r.recipe.Authority != "" && r.recipe.Revocation != nil {
-			return &RecipeError{Secret: r.name(), Fault: "only an authority can revoke"}
-		}
-		if a := r.recipe.Authority; a != "" && !authorities[a] {
-			return &RecipeError{Secret: r.name(), Fault: fmt.Sprintf("nothing wanted is an authority called %q", a)}
-		}
-		for _, address := range r.recipe.IPAddresses {
-			if net.ParseIP(address) == nil {
-				return &RecipeError{Secret: r.name(), Fault: fmt.Sprintf("%q is not an IP address", address)}
-			}
+// validate returns what is wrong with the request, or nothing.
+func (w *wantedSecret) validate(authorities map[string]bool) string {
+	if w.request.Authority != "" && w.request.Revocation != nil {
+		return "only the request of an authority can have a revocation"
+	}
+	if a := w.request.Authority; a != "" && !authorities[a] {
+		return fmt.Sprintf("the application requests no authority called %q", a)
+	}
+	for _, address := range w.request.IPAddresses {
+		if net.ParseIP(address) == nil {
+			return fmt.Sprintf("%q is not an IP address", address)
 		}
 	}
-	return nil
+	return ""
 }
 
-// orders are the requests that can be judged: a taken name cannot be written, and a
-// leaf cannot be signed by an authority that nobody may see.
-func orders(asked []*request) []Order {
-	taken := map[string]bool{}
-	for _, r := range asked {
-		taken[r.name()] = r.taken
+// changes reports whether the existing Secret differs from the result.
+func (w *wantedSecret) changes(m Result) bool {
+	if w.existing == nil || w.request.Revocation != nil && w.phase() != m.Phases[w.Name] {
+		return true
 	}
-	var all []Order
-	for _, r := range asked {
-		if r.taken || taken[r.recipe.Authority] {
+	return slices.ContainsFunc(ownedKeys, func(k string) bool {
+		return !bytes.Equal(w.existing.Data[k], m.Data[w.Name][k])
+	})
+}
+
+// filled returns the Secret to apply.
+func (w *wantedSecret) filled(m Result) *corev1.Secret {
+	s := w.DeepCopy()
+	switch {
+	case w.existing == nil: // the write fails if another client has created the Secret since
+		s.ResourceVersion = apply.Never
+	case w.changes(m):
+		s.ResourceVersion = w.existing.ResourceVersion
+	}
+	s.Data = m.Data[w.Name]
+	if phase := m.Phases[w.Name]; phase != "" && w.request.Revocation != nil {
+		s.Annotations[lifecycle.AnnotationRevocation] = string(phase)
+	}
+	return s
+}
+
+// phase is the phase of the revocation in the existing Secret.
+func (w *wantedSecret) phase() lifecycle.RevocationPhase {
+	return lifecycle.RevocationPhase(w.existing.Annotations[lifecycle.AnnotationRevocation])
+}
+
+// plannable returns the requests to plan. A Secret that is unavailable cannot be written,
+// and an authority that is unavailable cannot sign its leaves.
+func plannable(wanted []*wantedSecret) []Request {
+	unavailable := map[string]bool{}
+	for _, w := range wanted {
+		unavailable[w.Name] = w.unavailable
+	}
+	var all []Request
+	for _, w := range wanted {
+		if w.unavailable || unavailable[w.request.Authority] {
 			continue
 		}
-		o := Order{Name: r.name(), Recipe: r.recipe}
-		if r.existing != nil {
-			o.Data = r.existing.Data
+		r := Request{Name: w.Name, Certificate: w.request}
+		if w.existing != nil {
+			r.Data = w.existing.Data
 		}
-		all = append(all, o)
+		all = append(all, r)
 	}
 	return all
 }
 
-// digest is the same as long as a verdict is.
-func digest(asked []*request) [sha256.Size]byte {
+// digest is the same as long as the plan is.
+func digest(wanted []*wantedSecret) [sha256.Size]byte {
 	h := sha256.New()
-	for _, r := range asked {
-		_, _ = fmt.Fprintf(h, "%q %q %t", r.name(), r.secret.Annotations[lifecycle.AnnotationCertificate], r.taken)
-		if r.existing != nil {
-			_, _ = fmt.Fprintf(h, " %s %s", r.existing.UID, r.existing.ResourceVersion)
+	for _, w := range wanted {
+		_, _ = fmt.Fprintf(h, "%q %q %t", w.Name, w.Annotations[lifecycle.AnnotationCertificate], w.unavailable)
+		if w.existing != nil {
+			_, _ = fmt.Fprintf(h, " %s %s", w.existing.UID, w.existing.ResourceVersion)
 		}
 	}
 	return [sha256.Size]byte(h.Sum(nil))

@@ -5,101 +5,84 @@ import (
 	"slices"
 	"time"
 
-	"github.com/governor-dev/governor/kube/pki"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// revocation is what an authority's recipe revokes; the zero value revokes nothing.
+// revocation is what an authority's request revokes. The zero value revokes nothing.
 type revocation struct {
 	declared bool
-	begins   time.Time // when it takes effect, if that is still to come
+	begins   time.Time // when it takes effect, if that is in the future
 	before   time.Time // zero until it takes effect
-	shown    bool
-	// forgotten is when nobody is expected to show a former certificate any more, without
-	// a report; zero if that is not known.
-	forgotten time.Time
-	// trusted are the authorities that every user has read; nil if that is not known.
-	trusted []*x509.Certificate
-	// carried are all authorities that leaves have in their ca.crt.
-	carried []*x509.Certificate
+	unused   bool      // no user presents a certificate of a revoked authority
+	// unusedAt is when that is assumed without a report; zero if it is not known.
+	unusedAt time.Time
+	// readByAll are the authorities that every user has read; nil if that is not known.
+	readByAll []*x509.Certificate
+	// inLeaves are all authorities in the ca.crt of a leaf.
+	inLeaves []*x509.Certificate
 }
 
-// revocationOf ignores a time in the future: it would revoke what is made now to replace
-// what it revokes.
-func revocationOf(o Order, leaves []Order, now time.Time) revocation {
-	asked := o.Recipe.Revocation
-	if asked == nil {
+// revocationOf ignores a time in the future. Such a revocation would also cover the
+// authority that is issued now to replace the revoked one.
+func revocationOf(r Request, leaves []Request, now time.Time) revocation {
+	declared := r.Certificate.Revocation
+	if declared == nil {
 		return revocation{}
 	}
-	if asked.Before.After(now) {
-		return revocation{declared: true, begins: asked.Before.Time}
+	if declared.Before.After(now) {
+		return revocation{declared: true, begins: declared.Before.Time}
 	}
-	r := revocation{declared: true, before: asked.Before.Time, shown: asked.Shown}
-	if bundle := o.Data[lifecycle.KeyAuthorities]; asked.Trusted == lifecycle.BundleDigest(bundle) {
-		r.trusted = parse(bundle)
+	v := revocation{declared: true, before: declared.Before.Time}
+	if bundle := r.Data[lifecycle.KeyAuthorities]; declared.Trusted == lifecycle.BundleDigest(bundle) {
+		v.readByAll = parseBundle(bundle)
 	}
 	for _, l := range leaves {
-		r.carried = append(r.carried, parse(l.Data[lifecycle.KeyAuthorities])...)
+		v.inLeaves = append(v.inLeaves, parseBundle(l.Data[lifecycle.KeyAuthorities])...)
 	}
-	r.forgotten = r.forgottenAt(leaves)
-	r.shown = r.shown || !r.forgotten.IsZero() && !now.Before(r.forgotten)
-	return r
+	v.unusedAt = v.assumedUnusedAt(leaves)
+	v.unused = declared.Shown || !v.unusedAt.IsZero() && !now.Before(v.unusedAt)
+	return v
 }
 
-// forgottenAt is when every leaf has long enough had a certificate that no revoked
-// authority has signed; zero if one has none.
-func (r revocation) forgottenAt(leaves []Order) (last time.Time) {
+// assumedUnusedAt returns when every user has had the time to read a leaf that no revoked
+// authority has signed. It is zero if one leaf is not such a leaf.
+func (v revocation) assumedUnusedAt(leaves []Request) (last time.Time) {
 	for _, l := range leaves {
-		all := parse(l.Data[lifecycle.KeyCertificate])
-		if len(all) == 0 || r.signed(all[0], r.carried) {
+		all := parseBundle(l.Data[lifecycle.KeyCertificate])
+		if len(all) == 0 || v.hasSigned(all[0], v.inLeaves) {
 			return time.Time{}
 		}
-		if at := all[0].NotBefore.Add(pki.Skew + settling); at.After(last) {
+		if at := lifetimeOf(all[0]).settledAt(authoritySettle); at.After(last) {
 			last = at
 		}
 	}
 	return last
 }
 
-// covers reports whether the authority was made before the time. Certificates begin
-// [pki.Skew] before they are made.
-func (r revocation) covers(c *x509.Certificate) bool {
-	return c.NotBefore.Add(pki.Skew).Before(r.before)
+// covers reports whether the authority was issued before the time of the revocation.
+func (v revocation) covers(c *x509.Certificate) bool {
+	return lifetimeOf(c).issuedAt().Before(v.before)
 }
 
-// refuses reports whether the authority is revoked and nothing that is in use depends on
-// it. One that no leaf trusts left ca.crt before, so it comes from a Secret that
-// somebody has restored: the authority's own Secret is written before those of its leaves.
-func (r revocation) refuses(c *x509.Certificate) bool {
-	return r.covers(c) && (r.shown || !contains(r.carried, c))
+// refuses reports whether the authority is revoked, and no certificate in use depends on
+// it. A revoked authority that no leaf trusts has left ca.crt before, so it comes from a
+// restored Secret: the authority's Secret is written before the Secrets of its leaves.
+func (v revocation) refuses(c *x509.Certificate) bool {
+	return v.covers(c) && (v.unused || !contains(v.inLeaves, c))
 }
 
-// read reports whether every user trusts the authority.
-func (r revocation) read(c *x509.Certificate) bool { return contains(r.trusted, c) }
+// isReadByAll reports whether every user trusts the authority.
+func (v revocation) isReadByAll(c *x509.Certificate) bool { return contains(v.readByAll, c) }
 
-// signed reports whether a revoked one of the authorities has signed the certificate.
-func (r revocation) signed(c *x509.Certificate, by []*x509.Certificate) bool {
-	return slices.ContainsFunc(by, func(a *x509.Certificate) bool {
-		return r.covers(a) && c.CheckSignatureFrom(a) == nil
+// hasSigned reports whether a revoked one of the authorities has signed the certificate.
+func (v revocation) hasSigned(c *x509.Certificate, authorities []*x509.Certificate) bool {
+	return slices.ContainsFunc(authorities, func(a *x509.Certificate) bool {
+		return v.covers(a) && c.CheckSignatureFrom(a) == nil
 	})
 }
 
-// replace has another certificate made by an authority that is not revoked, when all
-// users of the leaf trust that.
-func (l *leaf) replace(inUse *x509.Certificate, now time.Time) {
-	signs := l.by.signs
-	switch {
-	case signs == nil:
-		l.outlives, l.due = true, inUse.NotAfter
-	case l.by.revoked.covers(signs.Certificate) || !l.by.settled(signs, now):
-		l.outlives, l.due = true, soonest(now, settledAt(signs), inUse.NotAfter)
-	default:
-		l.reason = Revoked
-	}
-}
-
-// phase is how far the revocation has come when the plan is carried out; empty if none
-// is declared.
+// phase returns the phase of the revocation after the plan is executed. It is empty if no
+// revocation is declared.
 func (a *authority) phase(now time.Time) lifecycle.RevocationPhase {
 	switch {
 	case !a.revoked.declared:
@@ -108,7 +91,7 @@ func (a *authority) phase(now time.Time) lifecycle.RevocationPhase {
 		return lifecycle.RevocationScheduled
 	case !slices.ContainsFunc(a.trusted, a.revoked.covers):
 		return lifecycle.RevocationComplete
-	case a.inUse || a.revoked.covers(a.signs.Certificate):
+	case a.inUse || a.revoked.covers(a.signer.Certificate):
 		return lifecycle.RevocationDistributing
 	}
 	return lifecycle.RevocationReplacing

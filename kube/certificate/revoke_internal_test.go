@@ -52,7 +52,7 @@ func (u *users) report() {
 		if !bytes.Equal(u.trusts[name], bundle) {
 			u.next.Trusted = ""
 		}
-		if parse(u.shows[name])[0].CheckSignatureFrom(u.old) == nil {
+		if parseBundle(u.shows[name])[0].CheckSignatureFrom(u.old) == nil {
 			u.next.Shown = false
 		}
 	}
@@ -66,9 +66,9 @@ func (u *users) revoking() map[string]lifecycle.Certificate {
 	return all
 }
 
-func (u *users) judge(t *testing.T, now time.Time) Made {
+func (u *users) judge(t *testing.T, now time.Time) Result {
 	t.Helper()
-	made, err := Judge(u.orders(u.revoking()), now).Make(now)
+	made, err := Decide(u.requests(u.revoking()), now).Execute(now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func (u *users) judge(t *testing.T, now time.Time) Made {
 func (u *users) trustEachOther(t *testing.T, when string) {
 	t.Helper()
 	for caller, server := range map[string]string{"a": "b", "b": "a"} {
-		if !verifies(parse(u.shows[server])[0], parse(u.trusts[caller]), leak) {
+		if !isSignedBy(parseBundle(u.shows[server])[0], parseBundle(u.trusts[caller]), leak) {
 			t.Fatalf("%s: %s refuses %s", when, caller, server)
 		}
 	}
@@ -116,14 +116,14 @@ func (u *users) lives(t *testing.T, chance *rand.Rand) {
 // over says that nobody trusts the revoked authority any more.
 func (u *users) over() bool {
 	for _, bundle := range []([]byte){u.world["ca"][trust], u.trusts["a"], u.trusts["b"]} {
-		if contains(parse(bundle), u.old) {
+		if contains(parseBundle(bundle), u.old) {
 			return false
 		}
 	}
 	return u.phase == lifecycle.RevocationComplete
 }
 
-func TestNoMomentOfDistrustThroughARevocation(t *testing.T) {
+func TestRevocationKeepsTrust(t *testing.T) {
 	for seed := range uint64(30) {
 		u := newUsers(t)
 		u.lives(t, rand.New(rand.NewPCG(seed, 0)))
@@ -133,7 +133,7 @@ func TestNoMomentOfDistrustThroughARevocation(t *testing.T) {
 
 // The authority's Secret is deleted, or the one from before the revocation is restored,
 // at any moment of a revocation.
-func TestARevocationSurvivesALossOfTheAuthority(t *testing.T) {
+func TestRevocationSurvivesLossOfAuthority(t *testing.T) {
 	for seed := range uint64(30) {
 		u, chance := newUsers(t), rand.New(rand.NewPCG(seed, 1))
 		fresh := u.world
@@ -165,16 +165,16 @@ func revoked(t *testing.T) (u *users, before world) {
 	return u, before
 }
 
-func TestARevokedAuthorityNeverComesBack(t *testing.T) {
+func TestRevokedAuthorityIsRefused(t *testing.T) {
 	u, before := revoked(t)
 	cases := map[string]struct {
 		restored []string
 		want     map[string]string
 	}{
-		"Authority": {[]string{"ca"}, map[string]string{"ca": Revoked}},
-		"Leaf":      {[]string{"a"}, map[string]string{"a": Untrusted}},
-		"Both":      {[]string{"ca", "a"}, map[string]string{"ca": Revoked, "a": Untrusted}},
-		"All":       {[]string{"ca", "a", "b"}, map[string]string{"ca": Revoked, "a": Untrusted, "b": Untrusted}},
+		"Authority": {[]string{"ca"}, map[string]string{"ca": ReasonRevoked}},
+		"Leaf":      {[]string{"a"}, map[string]string{"a": ReasonUntrusted}},
+		"Both":      {[]string{"ca", "a"}, map[string]string{"ca": ReasonRevoked, "a": ReasonUntrusted}},
+		"All":       {[]string{"ca", "a", "b"}, map[string]string{"ca": ReasonRevoked, "a": ReasonUntrusted, "b": ReasonUntrusted}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,10 +190,10 @@ func TestARevokedAuthorityNeverComesBack(t *testing.T) {
 				t.Error(diff)
 			}
 			for secret, data := range made.Data {
-				if contains(parse(data[trust]), u.old) {
+				if contains(parseBundle(data[trust]), u.old) {
 					t.Errorf("%s trusts the revoked authority", secret)
 				}
-				if parse(data[crt])[0].CheckSignatureFrom(u.old) == nil {
+				if parseBundle(data[crt])[0].CheckSignatureFrom(u.old) == nil {
 					t.Errorf("%s has a certificate of the revoked authority", secret)
 				}
 			}
@@ -213,9 +213,9 @@ func TestRevocationPhases(t *testing.T) {
 		"Future":  {"what would be made now would be revoked, too", lifecycle.Revocation{Before: metav1.NewTime(leak)}, noon, lifecycle.RevocationScheduled, nil},
 		"Younger": {"the authority is not covered", lifecycle.Revocation{Before: metav1.NewTime(noon)}, leak, lifecycle.RevocationComplete, nil},
 		"Begins": {"the next is prepared, and nothing is signed", lifecycle.Revocation{Before: metav1.NewTime(leak)}, leak,
-			lifecycle.RevocationDistributing, []string{"ca " + Revoked}},
+			lifecycle.RevocationDistributing, []string{"ca " + ReasonRevoked}},
 		"NotRead": {"a report about another ca.crt says nothing", lifecycle.Revocation{Before: metav1.NewTime(leak), Trusted: "other"}, leak,
-			lifecycle.RevocationDistributing, []string{"ca " + Revoked}},
+			lifecycle.RevocationDistributing, []string{"ca " + ReasonRevoked}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -233,12 +233,12 @@ func TestRevocationPhases(t *testing.T) {
 }
 
 // Without a report each step takes as long as in a rotation that is due.
-func TestARevocationWithoutAReportEnds(t *testing.T) {
+func TestRevocationEndsWithoutReport(t *testing.T) {
 	u := newUsers(t)
 	now := leak
 	for range 20 {
-		plan := Judge(u.orders(u.revoking()), now)
-		made, err := plan.Make(now)
+		plan := Decide(u.requests(u.revoking()), now)
+		made, err := plan.Execute(now)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -248,7 +248,7 @@ func TestARevocationWithoutAReportEnds(t *testing.T) {
 			}
 			return
 		}
-		now = Judge(u.orders(u.revoking()), now).Due
+		now = Decide(u.requests(u.revoking()), now).Due
 	}
 	t.Error("the revoked authority is trusted for ever")
 }

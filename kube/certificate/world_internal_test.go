@@ -32,19 +32,19 @@ func recipes() map[string]lifecycle.Certificate {
 // world is what the Secrets hold.
 type world map[string]map[string][]byte
 
-func (w world) orders(all map[string]lifecycle.Certificate) []Order {
-	var orders []Order
+func (w world) requests(all map[string]lifecycle.Certificate) []Request {
+	var requests []Request
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		orders = append(orders, Order{Name: name, Recipe: all[name], Data: w[name]})
+		requests = append(requests, Request{Name: name, Certificate: all[name], Data: w[name]})
 	}
-	return orders
+	return requests
 }
 
 // turn judges and makes; nothing is written.
-func (w world) turn(t *testing.T, now time.Time) (Made, time.Time) {
+func (w world) turn(t *testing.T, now time.Time) (Result, time.Time) {
 	t.Helper()
-	plan := Judge(w.orders(recipes()), now)
-	made, err := plan.Make(now)
+	plan := Decide(w.requests(recipes()), now)
+	made, err := plan.Execute(now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func (w world) without(secret string) world {
 
 func (w world) certificate(t *testing.T, secret string) *x509.Certificate {
 	t.Helper()
-	all := parse(w[secret][lifecycle.KeyCertificate])
+	all := parseBundle(w[secret][lifecycle.KeyCertificate])
 	if len(all) == 0 {
 		t.Fatalf("%s has no certificate", secret)
 	}
@@ -92,7 +92,7 @@ func (w world) signed(t *testing.T, secret string, edit func(*x509.Certificate))
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := leafTemplate(recipes()[secret], authority.Certificate.NotAfter, noon)
+	template := leafTemplate(recipes()[secret], leafLife, authority.Certificate.NotAfter, noon)
 	edit(template)
 	pair, err := pki.Issue(template, authority)
 	if err != nil {

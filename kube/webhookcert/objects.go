@@ -12,17 +12,17 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// fieldManager is that of what the keeper writes.
+// fieldManager is the field manager of the rotator's writes.
 const fieldManager = client.FieldOwner("governor-webhook")
 
-// keepers are the annotations of what somebody else keeps.
-var keepers = []string{
+// certManagerAnnotations are on objects that cert-manager manages.
+var certManagerAnnotations = []string{
 	"cert-manager.io/certificate-name", "cert-manager.io/inject-ca-from", "cert-manager.io/inject-ca-from-secret",
 }
 
-func keptByOthers(obj client.Object) bool {
+func isManagedElsewhere(obj client.Object) bool {
 	annotations := obj.GetAnnotations()
-	for _, key := range keepers {
+	for _, key := range certManagerAnnotations {
 		if annotations[key] != "" {
 			return true
 		}
@@ -30,45 +30,45 @@ func keptByOthers(obj client.Object) bool {
 	return annotations[lifecycle.AnnotationPaused] == "true"
 }
 
-func blankSecret(o Options) *corev1.Secret {
+func emptySecret(o Options) *corev1.Secret {
 	s := &corev1.Secret{Type: corev1.SecretTypeTLS}
 	s.Namespace, s.Name = o.Namespace, o.Secret
 	return s
 }
 
-// look returns the Secret and its callers as the watches show them: a Secret without
-// data if there is none, and nil if that is not known yet.
-func (k *Keeper) look(ctx context.Context) (*corev1.Secret, []sighting, error) {
-	if !k.secret.ready() {
+// observe returns the Secret and the targets as the watches show them. A missing Secret has
+// no data. The Secret is nil until its watch has synced.
+func (r *Rotator) observe(ctx context.Context) (*corev1.Secret, []observedTarget, error) {
+	if !r.secret.isSynced() {
 		return nil, nil, nil
 	}
-	secret := blankSecret(k.options)
-	if _, err := k.find(ctx, &k.secret, secret); err != nil {
+	secret := emptySecret(r.options)
+	if _, err := r.find(ctx, &r.secret, secret); err != nil {
 		return nil, nil, err
 	}
-	callers, err := k.survey(ctx)
-	return secret, callers, err
+	targets, err := r.observeTargets(ctx)
+	return secret, targets, err
 }
 
-// fetch reads the Secret from the API server; one that is not there has no data.
-func (k *Keeper) fetch(ctx context.Context, secret *corev1.Secret) error {
-	*secret = *blankSecret(k.options)
-	err := k.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(secret), secret)
+// readSecret reads the Secret from the API server. A missing Secret has no data.
+func (r *Rotator) readSecret(ctx context.Context, secret *corev1.Secret) error {
+	*secret = *emptySecret(r.options)
+	err := r.mgr.GetAPIReader().Get(ctx, client.ObjectKeyFromObject(secret), secret)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot read the Secret %s: %w", k.options.Secret, err)
+		return fmt.Errorf("cannot read the Secret %s: %w", r.options.Secret, err)
 	}
 	return nil
 }
 
-// save writes the data, if nobody else wrote since the Secret was read.
-func (k *Keeper) save(ctx context.Context, secret *corev1.Secret, data Data) error {
-	program := cmp.Or(k.options.Program, "governor")
+// writeSecret writes the data unless another client has written since the read.
+func (r *Rotator) writeSecret(ctx context.Context, secret *corev1.Secret, data map[string][]byte) error {
+	program := cmp.Or(r.options.Program, "governor")
 	wanted := coreapply.Secret(secret.Name, secret.Namespace).WithType(secret.Type).WithData(data).
 		WithLabels(map[string]string{lifecycle.LabelName: program, lifecycle.LabelManagedBy: program})
 	if secret.ResourceVersion != "" {
 		wanted.WithResourceVersion(secret.ResourceVersion)
 	}
-	if err := k.mgr.GetClient().Apply(ctx, wanted, fieldManager, client.ForceOwnership); err != nil {
+	if err := r.mgr.GetClient().Apply(ctx, wanted, fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("cannot write the Secret %s: %w", secret.Name, err)
 	}
 	secret.Data = data

@@ -10,16 +10,18 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Serving hands the present certificate to TLS servers.
+// Serving provides the current certificate to TLS servers.
 type Serving struct {
 	current atomic.Pointer[tls.Certificate]
 	loaded  chan struct{} // closed once there is a certificate
 	once    sync.Once
 }
 
-// NewServing has no certificate yet and refuses every handshake, at once.
+// NewServing returns a Serving without a certificate, which refuses every handshake at once.
 func NewServing() *Serving { return &Serving{loaded: make(chan struct{})} }
 
 // Configure makes a TLS server use the certificate.
@@ -36,12 +38,12 @@ func (s *Serving) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c, nil
 }
 
-// Load serves what the Secret holds from the next handshake on. If that cannot be
-// used, the former certificate stays.
-func (s *Serving) Load(data Data) error {
-	c, err := tls.X509KeyPair(data[certificateKey], data[privateKey])
+// Load serves the certificate of a Secret from the next handshake on. If the data is
+// unusable, the former certificate stays.
+func (s *Serving) Load(data map[string][]byte) error {
+	c, err := tls.X509KeyPair(data[lifecycle.KeyCertificate], data[lifecycle.KeyPrivate])
 	if err != nil {
-		return fmt.Errorf("the certificate cannot be served: %w", err)
+		return fmt.Errorf("cannot serve the certificate: %w", err)
 	}
 	s.current.Store(&c)
 	s.once.Do(func() { close(s.loaded) })
@@ -52,7 +54,7 @@ func (s *Serving) Load(data Data) error {
 func (s *Serving) Loaded() bool { return s.current.Load() != nil }
 
 // Server returns a webhook server that opens its port once there is a certificate,
-// so that until then a caller is refused at once and not after a handshake.
+// so that until then a client is refused at once and not after a handshake.
 func (s *Serving) Server(o webhook.Options) webhook.Server {
 	o.TLSOpts = append(o.TLSOpts, s.Configure)
 	return &server{Server: webhook.NewServer(o), serving: s}
@@ -64,7 +66,7 @@ type server struct {
 }
 
 // Start implements manager.Runnable. It never fails: the operator works without
-// its webhook.
+// its webhooks.
 func (s *server) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

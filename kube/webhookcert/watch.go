@@ -14,128 +14,126 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// view is one object as a watch shows it.
-type view struct {
-	object client.Object // says which, and is otherwise blank
-	matter
+// watched is one object and its watch.
+type watched struct {
+	object client.Object // has the kind, the name, and the namespace only
+	topic
 	cache  cache.Cache
-	synced <-chan struct{} // closed once the watch has shown what there is
+	synced <-chan struct{} // closed once the watch has synced
 }
 
-func (v *view) key() client.ObjectKey { return client.ObjectKeyFromObject(v.object) }
+func (w *watched) key() client.ObjectKey { return client.ObjectKeyFromObject(w.object) }
 
-// watching is the matter of seeing it at all.
-func (v *view) watching() matter { return matter{"watching " + v.name, v.loss} }
+// watchTopic is the topic of failures of the watch.
+func (w *watched) watchTopic() topic { return topic{"watching " + w.name, w.loss} }
 
-func (v *view) ready() bool {
+func (w *watched) isSynced() bool {
 	select {
-	case <-v.synced:
+	case <-w.synced:
 		return true
 	default:
 		return false
 	}
 }
 
-// open gives the view a cache of that one object: the operator may not read, and
-// does not keep in memory, any other, and a selector can name only one.
-func (v *view) open(mgr manager.Manager, h *herald) error {
-	only := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", v.object.GetName()), Transform: slim}
-	if namespace := v.object.GetNamespace(); namespace != "" {
+// open creates a cache of that one object. The operator has no right to read any other, and
+// a field selector names only one.
+func (w *watched) open(mgr manager.Manager, log *dedupLogger) error {
+	only := cache.ByObject{Field: fields.OneTermEqualSelector("metadata.name", w.object.GetName()), Transform: dropUnused}
+	if namespace := w.object.GetNamespace(); namespace != "" {
 		only.Namespaces = map[string]cache.Config{namespace: {}}
 	}
 	store, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		ByObject:                 map[client.Object]cache.ByObject{v.object: only},
-		DefaultWatchErrorHandler: v.failed(h),
+		ByObject:                 map[client.Object]cache.ByObject{w.object: only},
+		DefaultWatchErrorHandler: w.onWatchError(log),
 	})
 	if err != nil {
-		return fmt.Errorf("cannot make a cache of the %s: %w", v.name, err)
+		return fmt.Errorf("cannot create a cache of the %s: %w", w.name, err)
 	}
-	v.cache = store
+	w.cache = store
 	return nil
 }
 
-// slim drops what nobody asks for here and is large: the schemas of a definition.
-func slim(obj any) (any, error) {
+// dropUnused drops the schemas of a definition, which are large and not needed here.
+func dropUnused(obj any) (any, error) {
 	if d, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
 		d.Spec.Versions = nil
 	}
 	return cache.TransformStripManagedFields()(obj)
 }
 
-// failed says once what rights are missing; the rest passes by itself.
-func (v *view) failed(h *herald) toolscache.WatchErrorHandlerWithContext {
+// onWatchError logs missing rights once. All other errors are temporary.
+func (w *watched) onWatchError(log *dedupLogger) toolscache.WatchErrorHandlerWithContext {
 	return func(ctx context.Context, r *toolscache.Reflector, err error) {
 		if apierrors.IsForbidden(err) {
-			h.tell(v.watching(), err)
+			log.report(w.watchTopic(), err)
 			return
 		}
 		toolscache.DefaultWatchErrorHandler(ctx, r, err)
 	}
 }
 
-// watch begins to see all objects. While the API server is away it tries again.
-func (k *Keeper) watch(ctx context.Context) {
-	for _, v := range k.views() {
-		go func() { k.herald.tell(matter{"cache of the " + v.name, v.loss}, v.cache.Start(ctx)) }()
+// watch starts to watch all objects. It retries while the API server is unavailable.
+func (r *Rotator) watch(ctx context.Context) {
+	for _, w := range r.allWatched() {
+		go func() { r.log.report(topic{"cache of the " + w.name, w.loss}, w.cache.Start(ctx)) }()
 		_ = wait.PollUntilContextCancel(ctx, firstRetry, true, func(ctx context.Context) (bool, error) {
-			err := k.subscribe(ctx, v)
-			k.herald.tell(matter{"subscription to the " + v.name, v.loss}, err)
+			err := r.subscribe(ctx, w)
+			r.log.report(topic{"subscription to the " + w.name, w.loss}, err)
 			return err == nil, nil
 		})
 	}
 }
 
-func (k *Keeper) views() []*view {
-	all := []*view{&k.secret}
-	for _, c := range k.callers {
-		all = append(all, &c.view)
+func (r *Rotator) allWatched() []*watched {
+	all := []*watched{&r.secret}
+	for _, t := range r.targets {
+		all = append(all, &t.watched)
 	}
 	return all
 }
 
-func (k *Keeper) subscribe(ctx context.Context, v *view) error {
-	informer, err := v.cache.GetInformer(ctx, v.object, cache.BlockUntilSynced(false))
+func (r *Rotator) subscribe(ctx context.Context, w *watched) error {
+	informer, err := w.cache.GetInformer(ctx, w.object, cache.BlockUntilSynced(false))
 	if err != nil {
 		return err
 	}
-	r, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(any) { k.wake() },
-		UpdateFunc: func(any, any) { k.wake() },
-		DeleteFunc: func(any) { k.wake() },
+	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(any) { r.requeue() },
+		UpdateFunc: func(any, any) { r.requeue() },
+		DeleteFunc: func(any) { r.requeue() },
 	})
 	if err != nil {
 		return err
 	}
-	v.synced = r.HasSyncedChecker().Done()
-	go k.wakeOnce(ctx, v.synced)
+	w.synced = handler.HasSyncedChecker().Done()
+	go r.requeueOnSync(ctx, w.synced)
 	return nil
 }
 
-// wakeOnce wakes when a watch has shown what there is: of an object that is missing
-// no event comes.
-func (k *Keeper) wakeOnce(ctx context.Context, synced <-chan struct{}) {
+// requeueOnSync requeues when a watch has synced. A missing object causes no event.
+func (r *Rotator) requeueOnSync(ctx context.Context, synced <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 	case <-synced:
-		k.wake()
+		r.requeue()
 	}
 }
 
-func (k *Keeper) wake() {
+func (r *Rotator) requeue() {
 	select {
-	case k.changed <- struct{}{}:
-	default: // the next turn sees this too
+	case r.changed <- struct{}{}:
+	default: // the next reconcile sees this change too
 	}
 }
 
-// find reads the object from the watch. It returns false if there is none, as far
-// as is known.
-func (k *Keeper) find(ctx context.Context, v *view, into client.Object) (bool, error) {
-	if !v.ready() {
+// find reads the object from the watch. It returns false if the watch shows none.
+func (r *Rotator) find(ctx context.Context, w *watched, into client.Object) (bool, error) {
+	if !w.isSynced() {
 		return false, nil
 	}
-	k.herald.tell(v.watching(), nil)
-	err := v.cache.Get(ctx, v.key(), into)
+	r.log.report(w.watchTopic(), nil)
+	err := w.cache.Get(ctx, w.key(), into)
 	return err == nil, client.IgnoreNotFound(err)
 }

@@ -81,7 +81,7 @@ func (r *report[T, W]) because(step lifecycle.Step) string {
 // not because somebody damaged them.
 func renewed(issued []certificate.Issued) bool {
 	return slices.ContainsFunc(issued, func(i certificate.Issued) bool {
-		return slices.Contains([]string{certificate.NearEnd, certificate.Settled, certificate.Expired, certificate.Revoked}, i.Reason)
+		return slices.Contains([]string{certificate.ReasonNearEnd, certificate.ReasonSettled, certificate.ReasonExpired, certificate.ReasonRevoked}, i.Reason)
 	})
 }
 
@@ -90,7 +90,7 @@ func renewed(issued []certificate.Issued) bool {
 func certificates(issued []certificate.Issued) string {
 	var s strings.Builder
 	for _, i := range issued {
-		if i.Reason != certificate.Missing {
+		if i.Reason != certificate.ReasonMissing {
 			s.WriteString(i.String() + ". ")
 		}
 	}

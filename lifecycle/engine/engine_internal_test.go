@@ -40,7 +40,7 @@ func TestExplain(t *testing.T) {
 		"Network":     {"the API server is away", errors.New("connection refused"), lifecycle.Retrying, "APIError"},
 		"Compare": {"nobody asked the API server for a write", fmt.Errorf("x: %w", &apply.CompareError{Kind: "Certificate", Name: "m", Err: errors.New("no")}),
 			lifecycle.Retrying, "CannotCompare"},
-		"Recipe": {"a certificate that nobody can make", &certificate.RecipeError{Secret: "s", Fault: "f"}, lifecycle.Blocked, "CannotRender"},
+		"Recipe": {"a certificate that nobody can make", &certificate.RequestError{Secret: "s", Fault: "f"}, lifecycle.Blocked, "CannotRender"},
 		"Joined": {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.Blocked, "NameTaken"},
 	}
 	for name, c := range cases {

@@ -33,7 +33,7 @@ func explain(err error) lifecycle.Decision {
 	var stale *apply.GoingError
 	var compare *apply.CompareError
 	var later *lifecycle.Postponed
-	var recipe *certificate.RecipeError
+	var recipe *certificate.RequestError
 	var decided *lifecycle.DecisionError
 	switch {
 	case errors.As(err, &decided):

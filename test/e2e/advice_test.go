@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/governor-dev/governor/kube/webhookcert"
+	"github.com/governor-dev/governor/kube/certificate"
 )
 
 // asked is what kubectl prints when a user asks, without effect, for one server.
@@ -47,8 +47,8 @@ func TestUsersAreAdvised(t *testing.T) {
 	eventually(t, "users are advised with another certificate", i.advised)
 }
 
-// certificate is where the operator keeps the webhook's certificate, and who trusts it.
-func certificate(t *testing.T) (*corev1.Secret, *admissionregistrationv1.ValidatingWebhookConfiguration) {
+// webhookSecret returns the Secret of the webhook's certificate, and a configuration that trusts it.
+func webhookSecret(t *testing.T) (*corev1.Secret, *admissionregistrationv1.ValidatingWebhookConfiguration) {
 	t.Helper()
 	secret, config := &corev1.Secret{}, &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: "governor-system", Name: "governor-webhook-certificate"}, secret); err != nil {
@@ -67,12 +67,12 @@ func expire(t *testing.T) []byte {
 		return api.Get(ctx, client.ObjectKey{Namespace: "governor-system", Name: "governor-webhook-certificate"}, &corev1.Secret{})
 	})
 	names := []string{"governor-webhook.governor-system.svc"}
-	data, err := webhookcert.Enact(webhookcert.Verdict{Do: webhookcert.Replace}, nil, names, time.Now().AddDate(-1, 0, 0))
+	data, err := certificate.Standalone{CommonName: "ca", Names: names}.Issue(time.Now().AddDate(-1, 0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		secret, config := certificate(t)
+		secret, config := webhookSecret(t)
 		secret.Data, config.Webhooks[0].ClientConfig.CABundle = data, data["ca.crt"]
 		if err := api.Update(t.Context(), config); err != nil {
 			return err
@@ -89,7 +89,7 @@ func expire(t *testing.T) []byte {
 func (i *instance) replaced(t *testing.T, useless []byte) error {
 	t.Helper()
 	i.heldUp(t)
-	secret, config := certificate(t)
+	secret, config := webhookSecret(t)
 	if bytes.Equal(secret.Data["tls.crt"], useless) || !bytes.Equal(secret.Data["ca.crt"], config.Webhooks[0].ClientConfig.CABundle) {
 		return errNotYet
 	}

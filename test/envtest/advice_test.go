@@ -98,9 +98,9 @@ func (a *adviser) run(t *testing.T) {
 		a.manage(o)
 	})
 	a.mgr.GetWebhookServer().Register(conversion.Path, conversions())
-	keeper, err := webhookcert.New(a.mgr, a.serving, a.options)
+	rotator, err := webhookcert.New(a.mgr, a.serving, a.options)
 	must(t, err)
-	must(t, a.mgr.Add(keeper))
+	must(t, a.mgr.Add(rotator))
 }
 
 // configure applies the webhook configuration as kubectl does.

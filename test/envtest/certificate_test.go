@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/governor-dev/governor/kube/webhookcert"
+	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -43,10 +43,10 @@ func (a *adviser) trusts(t *testing.T) {
 	})
 }
 
-// naps waits until the keeper has done what it had to and waits for its clock.
+// naps waits until the rotator has done what it had to and waits for its clock.
 func (a *adviser) naps(t *testing.T) {
 	t.Helper()
-	eventually(t, "the keeper rests", func() error {
+	eventually(t, "the rotator rests", func() error {
 		if !a.clock.HasWaiters() {
 			return errNotYet
 		}
@@ -232,7 +232,7 @@ func TestWithoutRightsThereIsOneLineInTheLog(t *testing.T) {
 // What cert-manager or a person keeps is used as it is, also when it is due.
 func TestTheCertificateOfSomebodyElseIsLeftAlone(t *testing.T) {
 	now := time.Now()
-	data, err := webhookcert.Enact(webhookcert.Verdict{Do: webhookcert.Replace}, nil, []string{"localhost"}, now.AddDate(0, 0, -80))
+	data, err := certificate.Standalone{CommonName: "ca", Names: []string{"localhost"}}.Issue(now.AddDate(0, 0, -80))
 	must(t, err)
 	theirs := &corev1.Secret{Type: corev1.SecretTypeTLS, Data: data}
 	a := newAdviser(t, now, func(a *adviser) {

@@ -16,6 +16,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
+	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/kube/webhookcert"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -113,7 +114,7 @@ func TestTheCABundleOfADefinitionIsKept(t *testing.T) {
 // foreign is a bundle that did not sign what is served.
 func (a *adviser) foreign(t *testing.T) []byte {
 	t.Helper()
-	data, err := webhookcert.Enact(webhookcert.Verdict{Do: webhookcert.Replace}, nil, a.options.Names, time.Now())
+	data, err := certificate.Standalone{CommonName: "ca", Names: a.options.Names}.Issue(time.Now())
 	must(t, err)
 	return data["ca.crt"]
 }

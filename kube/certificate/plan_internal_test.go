@@ -31,40 +31,40 @@ func TestJudge(t *testing.T) {
 		now    time.Time
 		want   map[string]string
 	}{
-		"Nothing":        {"everything is made at once", world{}, noon, map[string]string{"ca": Missing, "a": Missing, "b": Missing}},
+		"Nothing":        {"everything is made at once", world{}, noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing, "b": ReasonMissing}},
 		"Fresh":          {"what is good is left alone", fresh, noon, nil},
 		"ClockBehind":    {"a clock that went wrong destroys nothing", fresh, after(-20, 0), nil},
-		"LeafGone":       {"only that one is made", fresh.without("a"), noon, map[string]string{"a": Missing}},
-		"LeafEmpty":      {"as if it were gone", fresh.with("a", crt, nil).with("a", key, nil), noon, map[string]string{"a": Missing}},
-		"GarbageCert":    {"a person's edit is repaired", fresh.with("a", crt, garbage), noon, map[string]string{"a": Unreadable}},
-		"GarbageKey":     {"nobody can use it", fresh.with("a", key, garbage), noon, map[string]string{"a": Unreadable}},
-		"ForeignKey":     {"it does not belong to the certificate", fresh.with("a", key, fresh["b"][key]), noon, map[string]string{"a": Unreadable}},
-		"OtherMember":    {"it is for another name", fresh.with("a", crt, fresh["b"][crt]).with("a", key, fresh["b"][key]), noon, map[string]string{"a": WrongNames}},
-		"MoreNames":      {"it must not be good for more", fresh.signed(t, "a", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "b.svc") }), noon, map[string]string{"a": WrongNames}},
-		"OtherAddress":   {"addresses are names", fresh.signed(t, "a", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv6loopback} }), noon, map[string]string{"a": WrongNames}},
-		"FewerUsages":    {"it would be refused as a client", fresh.signed(t, "a", func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }), noon, map[string]string{"a": WrongUsages}},
-		"LeafThatSigns":  {"a member must not make members", fresh.signed(t, "a", func(c *x509.Certificate) { c.IsCA = true }), noon, map[string]string{"a": WrongUsages}},
+		"LeafGone":       {"only that one is made", fresh.without("a"), noon, map[string]string{"a": ReasonMissing}},
+		"LeafEmpty":      {"as if it were gone", fresh.with("a", crt, nil).with("a", key, nil), noon, map[string]string{"a": ReasonMissing}},
+		"GarbageCert":    {"a person's edit is repaired", fresh.with("a", crt, garbage), noon, map[string]string{"a": ReasonUnreadable}},
+		"GarbageKey":     {"nobody can use it", fresh.with("a", key, garbage), noon, map[string]string{"a": ReasonUnreadable}},
+		"ForeignKey":     {"it does not belong to the certificate", fresh.with("a", key, fresh["b"][key]), noon, map[string]string{"a": ReasonUnreadable}},
+		"OtherMember":    {"it is for another name", fresh.with("a", crt, fresh["b"][crt]).with("a", key, fresh["b"][key]), noon, map[string]string{"a": ReasonWrongNames}},
+		"MoreNames":      {"it must not be good for more", fresh.signed(t, "a", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "b.svc") }), noon, map[string]string{"a": ReasonWrongNames}},
+		"OtherAddress":   {"addresses are names", fresh.signed(t, "a", func(c *x509.Certificate) { c.IPAddresses = []net.IP{net.IPv6loopback} }), noon, map[string]string{"a": ReasonWrongNames}},
+		"FewerUsages":    {"it would be refused as a client", fresh.signed(t, "a", func(c *x509.Certificate) { c.ExtKeyUsage = c.ExtKeyUsage[:1] }), noon, map[string]string{"a": ReasonWrongUsages}},
+		"LeafThatSigns":  {"a member must not make members", fresh.signed(t, "a", func(c *x509.Certificate) { c.IsCA = true }), noon, map[string]string{"a": ReasonWrongUsages}},
 		"SameNames":      {"their order means nothing", fresh.signed(t, "a", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, c.DNSNames...) }), noon, nil},
-		"ForeignLeaf":    {"the authority did not sign it", with(fresh, "a", other["a"]), noon, map[string]string{"a": Untrusted}},
+		"ForeignLeaf":    {"the authority did not sign it", with(fresh, "a", other["a"]), noon, map[string]string{"a": ReasonUntrusted}},
 		"GarbageTrust":   {"the certificate is still good", fresh.with("a", trust, garbage), noon, nil},
 		"NotYetDue":      {"two thirds are not over", fresh, after(0, 242), nil},
-		"NearEnd":        {"two thirds are over", fresh, after(0, 244), map[string]string{"a": NearEnd, "b": NearEnd}},
-		"Expired":        {"nobody accepts it", fresh, after(0, 366), map[string]string{"a": Expired, "b": Expired}},
-		"AuthorityGone":  {"what it signed stays in use", fresh.without("ca"), noon, map[string]string{"ca": Missing}},
-		"AuthorityKey":   {"it cannot sign any more", fresh.with("ca", key, garbage), noon, map[string]string{"ca": Unreadable}},
-		"AuthorityLeaf":  {"a member's certificate cannot sign", fresh.with("ca", crt, fresh["a"][crt]).with("ca", key, fresh["a"][key]), noon, map[string]string{"ca": NotAnAuthority}},
-		"AuthorityOther": {"its trust is its own: what it did not sign is made anew", with(fresh, "ca", other["ca"]), noon, map[string]string{"a": Untrusted, "b": Untrusted}},
+		"NearEnd":        {"two thirds are over", fresh, after(0, 244), map[string]string{"a": ReasonNearEnd, "b": ReasonNearEnd}},
+		"Expired":        {"nobody accepts it", fresh, after(0, 366), map[string]string{"a": ReasonExpired, "b": ReasonExpired}},
+		"AuthorityGone":  {"what it signed stays in use", fresh.without("ca"), noon, map[string]string{"ca": ReasonMissing}},
+		"AuthorityKey":   {"it cannot sign any more", fresh.with("ca", key, garbage), noon, map[string]string{"ca": ReasonUnreadable}},
+		"AuthorityLeaf":  {"a member's certificate cannot sign", fresh.with("ca", crt, fresh["a"][crt]).with("ca", key, fresh["a"][key]), noon, map[string]string{"ca": ReasonNotAnAuthority}},
+		"AuthorityOther": {"its trust is its own: what it did not sign is made anew", with(fresh, "ca", other["ca"]), noon, map[string]string{"a": ReasonUntrusted, "b": ReasonUntrusted}},
 		"AuthorityTrust": {"a bundle that lost everything is restored", fresh.with("ca", trust, garbage), noon, nil},
-		"LostAndDue":     {"a new authority waits until it is trusted", fresh.without("ca"), after(0, 244), map[string]string{"ca": Missing}},
-		"LostAndMissing": {"what nobody has can be signed at once", fresh.without("ca").without("a"), noon, map[string]string{"ca": Missing, "a": Missing}},
-		"AuthorityNear":  {"the next is prepared early", fresh.signed(t, "a", lateLeaf).signed(t, "b", lateLeaf), after(7, 0), map[string]string{"ca": NearEnd}},
-		"Settling":       {"the present one signs meanwhile", preparing.without("a"), after(7, 29), map[string]string{"a": Missing}},
-		"Settled":        {"then the next takes over", preparing, after(7, 31), map[string]string{"ca": Settled}},
+		"LostAndDue":     {"a new authority waits until it is trusted", fresh.without("ca"), after(0, 244), map[string]string{"ca": ReasonMissing}},
+		"LostAndMissing": {"what nobody has can be signed at once", fresh.without("ca").without("a"), noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing}},
+		"AuthorityNear":  {"the next is prepared early", fresh.signed(t, "a", lateLeaf).signed(t, "b", lateLeaf), after(7, 0), map[string]string{"ca": ReasonNearEnd}},
+		"Settling":       {"the present one signs meanwhile", preparing.without("a"), after(7, 29), map[string]string{"a": ReasonMissing}},
+		"Settled":        {"then the next takes over", preparing, after(7, 31), map[string]string{"ca": ReasonSettled}},
 		"NotCarried":     {"not before everybody trusts it", preparing.with("b", trust, fresh["b"][trust]), after(7, 31), nil},
-		"LostWhileNext":  {"the next is there already", preparing.with("ca", key, garbage), after(7, 1), map[string]string{"ca": Unreadable}},
-		"NextDamaged":    {"another is prepared", preparing.with("ca", keyNextPrivate, garbage), after(7, 1), map[string]string{"ca": NearEnd}},
-		"AuthorityEnded": {"an operator that slept for years begins anew", fresh, after(11, 0), map[string]string{"ca": Expired, "a": Expired, "b": Expired}},
-		"EmptySecrets":   {"empty Secrets hold nothing", world{"ca": {}, "a": {}, "b": {}}, noon, map[string]string{"ca": Missing, "a": Missing, "b": Missing}},
+		"LostWhileNext":  {"the next is there already", preparing.with("ca", key, garbage), after(7, 1), map[string]string{"ca": ReasonUnreadable}},
+		"NextDamaged":    {"another is prepared", preparing.with("ca", keyNextPrivate, garbage), after(7, 1), map[string]string{"ca": ReasonNearEnd}},
+		"AuthorityEnded": {"an operator that slept for years begins anew", fresh, after(11, 0), map[string]string{"ca": ReasonExpired, "a": ReasonExpired, "b": ReasonExpired}},
+		"EmptySecrets":   {"empty Secrets hold nothing", world{"ca": {}, "a": {}, "b": {}}, noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing, "b": ReasonMissing}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func comesToRest(t *testing.T, w world, now time.Time) {
 	}
 }
 
-func TestWhatIsMade(t *testing.T) {
+func TestIssuedCertificates(t *testing.T) {
 	w := world{}.after(t, noon)
 	ca, a := w.certificate(t, "ca"), w.certificate(t, "a")
 	switch {
@@ -133,7 +133,7 @@ func TestDueIsTheEarliest(t *testing.T) {
 	}
 }
 
-func TestALeafDoesNotOutliveItsAuthority(t *testing.T) {
+func TestLeafEndsWithItsAuthority(t *testing.T) {
 	w := world{}.after(t, noon).without("a")
 	late := after(9, 200)
 	ca := w.certificate(t, "ca")
@@ -144,15 +144,15 @@ func TestALeafDoesNotOutliveItsAuthority(t *testing.T) {
 }
 
 // Nobody may bring an authority along by editing one leaf.
-func TestAForeignAuthorityIsNotBelieved(t *testing.T) {
+func TestEditedLeafAddsNoAuthority(t *testing.T) {
 	w, other := world{}.after(t, noon), world{}.after(t, noon)
 	stranger := other.certificate(t, "ca")
 	edited := w.with("a", trust, append(bytes.Clone(w["a"][trust]), other["ca"][crt]...))
-	if contains(parse(edited.after(t, noon)["b"][trust]), stranger) {
+	if contains(parseBundle(edited.after(t, noon)["b"][trust]), stranger) {
 		t.Error("an intact authority alone says whom to trust")
 	}
 	replaced := w.with("a", trust, other["ca"][crt]).without("ca")
-	if contains(parse(replaced.after(t, noon)["b"][trust]), stranger) {
+	if contains(parseBundle(replaced.after(t, noon)["b"][trust]), stranger) {
 		t.Error("a ca.crt that does not explain its own certificate says nothing")
 	}
 }
