@@ -121,7 +121,7 @@ func TestEtcdSchemaOfChanges(t *testing.T) {
 func TestEtcdDefaultsAreVisible(t *testing.T) {
 	u := etcdObject(t, "v1", "plain", newNamespace(t), "")
 	must(t, api.Create(t.Context(), u))
-	want := "map[size:3 storage:map[medium:Persistent size:8Gi] tls:map[mode:Managed]]"
+	want := "map[rebalance:Manual size:3 storage:map[medium:Persistent size:8Gi] tls:map[mode:Managed]]"
 	if got := fmt.Sprint(u.Object["spec"]); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
