@@ -20,7 +20,7 @@ const (
 	trust = lifecycle.KeyAuthorities
 )
 
-func TestJudge(t *testing.T) {
+func TestPlan(t *testing.T) {
 	fresh, other := world{}.after(t, noon), world{}.after(t, noon)
 	preparing := fresh.after(t, after(7, 0))
 	lateLeaf := func(c *x509.Certificate) { c.NotBefore, c.NotAfter = after(6, 300), after(7, 300) }
@@ -32,12 +32,12 @@ func TestJudge(t *testing.T) {
 		want   map[string]string
 	}{
 		"Nothing":        {"everything is made at once", world{}, noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing, "b": ReasonMissing}},
-		"Fresh":          {"what is good is left alone", fresh, noon, nil},
-		"ClockBehind":    {"a clock that went wrong destroys nothing", fresh, after(-20, 0), nil},
+		"Fresh":          {"a good certificate is kept", fresh, noon, nil},
+		"ClockBehind":    {"a wrong clock destroys nothing", fresh, after(-20, 0), nil},
 		"LeafGone":       {"only that one is made", fresh.without("a"), noon, map[string]string{"a": ReasonMissing}},
 		"LeafEmpty":      {"as if it were gone", fresh.with("a", crt, nil).with("a", key, nil), noon, map[string]string{"a": ReasonMissing}},
-		"GarbageCert":    {"a person's edit is repaired", fresh.with("a", crt, garbage), noon, map[string]string{"a": ReasonUnreadable}},
-		"GarbageKey":     {"nobody can use it", fresh.with("a", key, garbage), noon, map[string]string{"a": ReasonUnreadable}},
+		"GarbageCert":    {"a user's edit is repaired", fresh.with("a", crt, garbage), noon, map[string]string{"a": ReasonUnreadable}},
+		"GarbageKey":     {"no user can use it", fresh.with("a", key, garbage), noon, map[string]string{"a": ReasonUnreadable}},
 		"ForeignKey":     {"it does not belong to the certificate", fresh.with("a", key, fresh["b"][key]), noon, map[string]string{"a": ReasonUnreadable}},
 		"OtherMember":    {"it is for another name", fresh.with("a", crt, fresh["b"][crt]).with("a", key, fresh["b"][key]), noon, map[string]string{"a": ReasonWrongNames}},
 		"MoreNames":      {"it must not be good for more", fresh.signed(t, "a", func(c *x509.Certificate) { c.DNSNames = append(c.DNSNames, "b.svc") }), noon, map[string]string{"a": ReasonWrongNames}},
@@ -49,21 +49,21 @@ func TestJudge(t *testing.T) {
 		"GarbageTrust":   {"the certificate is still good", fresh.with("a", trust, garbage), noon, nil},
 		"NotYetDue":      {"two thirds are not over", fresh, after(0, 242), nil},
 		"NearEnd":        {"two thirds are over", fresh, after(0, 244), map[string]string{"a": ReasonNearEnd, "b": ReasonNearEnd}},
-		"Expired":        {"nobody accepts it", fresh, after(0, 366), map[string]string{"a": ReasonExpired, "b": ReasonExpired}},
+		"Expired":        {"no user accepts it", fresh, after(0, 366), map[string]string{"a": ReasonExpired, "b": ReasonExpired}},
 		"AuthorityGone":  {"what it signed stays in use", fresh.without("ca"), noon, map[string]string{"ca": ReasonMissing}},
 		"AuthorityKey":   {"it cannot sign any more", fresh.with("ca", key, garbage), noon, map[string]string{"ca": ReasonUnreadable}},
 		"AuthorityLeaf":  {"a member's certificate cannot sign", fresh.with("ca", crt, fresh["a"][crt]).with("ca", key, fresh["a"][key]), noon, map[string]string{"ca": ReasonNotAnAuthority}},
-		"AuthorityOther": {"its trust is its own: what it did not sign is made anew", with(fresh, "ca", other["ca"]), noon, map[string]string{"a": ReasonUntrusted, "b": ReasonUntrusted}},
+		"AuthorityOther": {"leaves of another authority are issued again", with(fresh, "ca", other["ca"]), noon, map[string]string{"a": ReasonUntrusted, "b": ReasonUntrusted}},
 		"AuthorityTrust": {"a bundle that lost everything is restored", fresh.with("ca", trust, garbage), noon, nil},
 		"LostAndDue":     {"a new authority waits until it is trusted", fresh.without("ca"), after(0, 244), map[string]string{"ca": ReasonMissing}},
-		"LostAndMissing": {"what nobody has can be signed at once", fresh.without("ca").without("a"), noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing}},
+		"LostAndMissing": {"a missing leaf can be signed at once", fresh.without("ca").without("a"), noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing}},
 		"AuthorityNear":  {"the next is prepared early", fresh.signed(t, "a", lateLeaf).signed(t, "b", lateLeaf), after(7, 0), map[string]string{"ca": ReasonNearEnd}},
 		"Settling":       {"the present one signs meanwhile", preparing.without("a"), after(7, 29), map[string]string{"a": ReasonMissing}},
 		"Settled":        {"then the next takes over", preparing, after(7, 31), map[string]string{"ca": ReasonSettled}},
-		"NotCarried":     {"not before everybody trusts it", preparing.with("b", trust, fresh["b"][trust]), after(7, 31), nil},
+		"NotCarried":     {"every user must trust it first", preparing.with("b", trust, fresh["b"][trust]), after(7, 31), nil},
 		"LostWhileNext":  {"the next is there already", preparing.with("ca", key, garbage), after(7, 1), map[string]string{"ca": ReasonUnreadable}},
 		"NextDamaged":    {"another is prepared", preparing.with("ca", keyNextPrivate, garbage), after(7, 1), map[string]string{"ca": ReasonNearEnd}},
-		"AuthorityEnded": {"an operator that slept for years begins anew", fresh, after(11, 0), map[string]string{"ca": ReasonExpired, "a": ReasonExpired, "b": ReasonExpired}},
+		"AuthorityEnded": {"everything has expired", fresh, after(11, 0), map[string]string{"ca": ReasonExpired, "a": ReasonExpired, "b": ReasonExpired}},
 		"EmptySecrets":   {"empty Secrets hold nothing", world{"ca": {}, "a": {}, "b": {}}, noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing, "b": ReasonMissing}},
 	}
 	for name, c := range cases {
@@ -87,17 +87,17 @@ func with(w world, secret string, data map[string][]byte) world {
 	return changed
 }
 
-// comesToRest checks that after a turn there is nothing left to do, and that the
-// time of the next look lies ahead. One more turn may follow a new bundle.
+// comesToRest checks that a second plan issues nothing, and that the next decision is in
+// the future. One more plan may follow a new bundle.
 func comesToRest(t *testing.T, w world, now time.Time) {
 	t.Helper()
 	w = w.after(t, now)
 	made, due := w.turn(t, now)
 	if diff := cmp.Diff(w, world(made.Data)); diff != "" || len(made.Issued) > 0 {
-		t.Errorf("a world that was repaired is repaired again: %v: %s", made.Issued, diff)
+		t.Errorf("a repaired world is repaired again: %v: %s", made.Issued, diff)
 	}
 	if !due.After(now) {
-		t.Errorf("it is to be looked at again at %v, now is %v", due, now)
+		t.Errorf("the next decision is at %v, now is %v", due, now)
 	}
 }
 
@@ -106,17 +106,17 @@ func TestIssuedCertificates(t *testing.T) {
 	ca, a := w.certificate(t, "ca"), w.certificate(t, "a")
 	switch {
 	case !bytes.Equal(w["ca"][crt], w["ca"][trust]) || !bytes.Equal(w["ca"][crt], w["a"][trust]):
-		t.Error("the authority is in all of them")
+		t.Error("a Secret lacks the authority")
 	case !ca.IsCA || ca.KeyUsage != x509.KeyUsageCertSign|x509.KeyUsageCRLSign || !ca.MaxPathLenZero:
-		t.Error("the authority signs leaves, and those sign nothing")
+		t.Error("the authority has the wrong usages")
 	case a.IsCA || a.KeyUsage != x509.KeyUsageDigitalSignature || len(a.ExtKeyUsage) != 2:
-		t.Error("a leaf is what its recipe says")
+		t.Error("the leaf has the wrong usages")
 	case !bytes.Equal(a.AuthorityKeyId, ca.SubjectKeyId) || len(a.SubjectKeyId) == 0 || len(ca.SubjectKeyId) == 0:
-		t.Error("they are found by their key, for authorities that follow each other have one name")
+		t.Error("a key ID is missing: authorities that follow each other have the same name")
 	case !a.NotBefore.Equal(noon.Add(-time.Hour)) || !a.NotAfter.Equal(after(1, 0)):
-		t.Errorf("it is good from %v to %v", a.NotBefore, a.NotAfter)
+		t.Errorf("the leaf is valid from %v to %v", a.NotBefore, a.NotAfter)
 	case a.SerialNumber.Cmp(w.certificate(t, "b").SerialNumber) == 0 || a.SerialNumber.BitLen() < 64:
-		t.Error("serial numbers are random")
+		t.Error("the serial numbers are not random")
 	}
 }
 
@@ -143,16 +143,15 @@ func TestLeafEndsWithItsAuthority(t *testing.T) {
 	}
 }
 
-// Nobody may bring an authority along by editing one leaf.
 func TestEditedLeafAddsNoAuthority(t *testing.T) {
 	w, other := world{}.after(t, noon), world{}.after(t, noon)
 	stranger := other.certificate(t, "ca")
 	edited := w.with("a", trust, append(bytes.Clone(w["a"][trust]), other["ca"][crt]...))
 	if contains(parseBundle(edited.after(t, noon)["b"][trust]), stranger) {
-		t.Error("an intact authority alone says whom to trust")
+		t.Error("a leaf added an authority beside an intact one")
 	}
 	replaced := w.with("a", trust, other["ca"][crt]).without("ca")
 	if contains(parseBundle(replaced.after(t, noon)["b"][trust]), stranger) {
-		t.Error("a ca.crt that does not explain its own certificate says nothing")
+		t.Error("a leaf added an authority that did not sign the leaf")
 	}
 }

@@ -110,10 +110,10 @@ func (u *users) lives(t *testing.T, chance *rand.Rand) {
 			return
 		}
 	}
-	t.Fatalf("the revocation never ends, it is %s", u.phase)
+	t.Fatalf("the revocation does not end, its phase is %s", u.phase)
 }
 
-// over says that nobody trusts the revoked authority any more.
+// over reports whether no user trusts the revoked authority.
 func (u *users) over() bool {
 	for _, bundle := range []([]byte){u.world["ca"][trust], u.trusts["a"], u.trusts["b"]} {
 		if contains(parseBundle(bundle), u.old) {
@@ -250,5 +250,5 @@ func TestRevocationEndsWithoutReport(t *testing.T) {
 		}
 		now = Decide(u.requests(u.revoking()), now).Due
 	}
-	t.Error("the revoked authority is trusted for ever")
+	t.Error("the revoked authority stays trusted")
 }

@@ -16,24 +16,24 @@ func TestMembersTrustTheirAuthorityOnly(t *testing.T) {
 	w["stranger"] = other["a"]
 	w["stranger"][trust] = w["a"][trust] // it trusts them
 	if w.call("stranger", "b", noon) == nil {
-		t.Error("a member let in whom another authority has signed")
+		t.Error("a member accepts a client of another authority")
 	}
 	w["b"] = other["b"]
 	w["b"][trust] = w["a"][trust]
 	if w.call("a", "b", noon) == nil {
-		t.Error("a member called whom another authority has signed")
+		t.Error("a member accepts a server of another authority")
 	}
 }
 
-// manner is how the Secrets of one turn are written.
+// manner is how the Secrets of one plan are written.
 type manner struct {
-	backwards bool // within a rank, the order of the names means nothing
-	dying     bool // after each write another operator takes over and judges anew
+	backwards bool // reverses the names within a rank
+	dying     bool // after each write another operator takes over
 }
 
 var manners = []manner{{}, {backwards: true}, {dying: true}, {backwards: true, dying: true}}
 
-// toWrite are the Secrets of a turn that change, in the order in which they are written.
+// toWrite returns the Secrets that change, in the order in which they are written.
 func (w world) toWrite(made Result, m manner) []string {
 	var changed []string
 	for name, data := range made.Data {
@@ -63,7 +63,7 @@ func lives(t *testing.T, w world, from, to time.Time, m manner) (world, map[stri
 		changed := w.toWrite(made, m)
 		if len(changed) == 0 {
 			if !due.After(now) {
-				t.Fatalf("at %v the next look is at %v", now, due)
+				t.Fatalf("at %v the next decision is at %v", now, due)
 			}
 			now = due
 			continue
@@ -85,10 +85,10 @@ func TestRotationKeepsTrust(t *testing.T) {
 		fresh := world{}.after(t, noon)
 		w, writes := lives(t, fresh, noon, after(25, 0), m)
 		if bytes.Equal(w["ca"][crt], fresh["ca"][crt]) || writes["a"] < 25 {
-			t.Errorf("nothing was rotated, this test proves nothing: %v", writes)
+			t.Errorf("nothing was rotated: %v", writes)
 		}
 		if n := len(parseBundle(w["ca"][trust])); n > 3 {
-			t.Errorf("%d authorities are trusted: those that expired must go", n)
+			t.Errorf("%d authorities are trusted, also expired ones", n)
 		}
 	}
 }
@@ -117,42 +117,41 @@ func TestLossOfAuthorityKeepsTrust(t *testing.T) {
 	}
 }
 
-// lived is the world after that time in peace.
+// lived is the world at that time without a failure.
 func lived(t *testing.T, w world, to time.Time) world {
 	t.Helper()
 	w, _ = lives(t, w, noon, to, manner{})
 	return w
 }
 
-// What the lost authority has signed stays in use; what is missing comes from the new.
 func TestLostAuthorityStaysTrusted(t *testing.T) {
 	fresh := world{}.after(t, noon)
 	w := fresh.without("ca").without("a").after(t, noon)
 	if !bytes.Equal(w["b"][crt], fresh["b"][crt]) {
-		t.Error("a certificate in use must be kept")
+		t.Error("a certificate in use is replaced")
 	}
 	if w.certificate(t, "a").CheckSignatureFrom(w.certificate(t, "ca")) != nil {
-		t.Error("what is missing is signed by the new authority")
+		t.Error("the new authority did not sign the missing leaf")
 	}
 	if n := len(parseBundle(w["b"][trust])); n != 2 || !bytes.Equal(w["a"][trust], w["b"][trust]) {
-		t.Errorf("all trust both, here are %d", n)
+		t.Errorf("got %d authorities, want both", n)
 	}
 	w.everyoneCalls(t, noon)
 }
 
-// Promotion changes who signs, not who is trusted: nobody has to read ca.crt again.
+// Promotion changes the signer and not ca.crt, so that no user must read it again.
 func TestPromotionKeepsBundle(t *testing.T) {
 	fresh := world{}.after(t, noon)
 	w := fresh.after(t, after(7, 0))
 	edited := w.with("ca", trust, fresh["ca"][trust])
 	if !bytes.Equal(edited.after(t, after(7, 1))["a"][trust], w["a"][trust]) {
-		t.Error("the next is trusted, also if somebody takes it out of the bundle")
+		t.Error("the next authority does not return to an edited bundle")
 	}
 	promoted := w.after(t, after(7, 31))
 	if bytes.Equal(promoted["ca"][crt], w["ca"][crt]) || !bytes.Equal(promoted["a"][trust], w["a"][trust]) {
-		t.Error("the next signs, and ca.crt is the same")
+		t.Error("the next authority does not sign, or ca.crt changes")
 	}
 	if _, ok := promoted["ca"][keyNextPrivate]; ok {
-		t.Error("the next is no longer the next")
+		t.Error("the promoted authority is still stored as the next one")
 	}
 }

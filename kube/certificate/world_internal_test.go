@@ -40,7 +40,7 @@ func (w world) requests(all map[string]lifecycle.Certificate) []Request {
 	return requests
 }
 
-// turn judges and makes; nothing is written.
+// turn plans and executes; it writes nothing.
 func (w world) turn(t *testing.T, now time.Time) (Result, time.Time) {
 	t.Helper()
 	plan := Decide(w.requests(recipes()), now)
@@ -51,7 +51,7 @@ func (w world) turn(t *testing.T, now time.Time) (Result, time.Time) {
 	return made, plan.Due
 }
 
-// after is the world once everything of a turn is written.
+// after is the world after all writes of one plan.
 func (w world) after(t *testing.T, now time.Time) world {
 	t.Helper()
 	made, _ := w.turn(t, now)
@@ -84,8 +84,8 @@ func (w world) certificate(t *testing.T, secret string) *x509.Certificate {
 	return all[0]
 }
 
-// signed is the world with a certificate for the Secret that its authority signed,
-// like the template of the recipe, but edited.
+// signed is the world with another certificate in the Secret. Its authority signed it from
+// the edited template of the request.
 func (w world) signed(t *testing.T, secret string, edit func(*x509.Certificate)) world {
 	t.Helper()
 	authority, err := pki.Parse(w["ca"][lifecycle.KeyCertificate], w["ca"][lifecycle.KeyPrivate])
@@ -105,8 +105,8 @@ func (w world) signed(t *testing.T, secret string, edit func(*x509.Certificate))
 	return w.with(secret, lifecycle.KeyCertificate, pki.Encode(pair.Certificate)).with(secret, lifecycle.KeyPrivate, key)
 }
 
-// call lets one member call another, each with what its Secret holds. It takes a
-// real connection: in a pipe, two who refuse each other at once wait for ever.
+// call lets one member call another with the data of their Secrets. It takes a real
+// connection: in a pipe, members that refuse each other wait for each other.
 func (w world) call(client, server string, now time.Time) error {
 	serves, err := w.config(server, now)
 	if err != nil {

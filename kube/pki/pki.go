@@ -1,5 +1,5 @@
-// Package pki makes certificates and their keys. It decides nothing: what is made,
-// by whom it is signed and how long it lasts is the caller's.
+// Package pki issues certificates and their keys. It decides nothing: the caller says what
+// is issued, who signs it, and how long it is valid.
 package pki
 
 import (
@@ -18,22 +18,22 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Skew is how far the clocks of a cluster may be apart: what is made now is good
-// since so long ago.
+// Skew is how far the clocks of a cluster may differ. A certificate is valid since that
+// long before it is issued.
 const Skew = time.Hour
 
-// serialBits make a serial number that nobody else has; RFC 5280 allows 159.
+// serialBits make a serial number unique; RFC 5280 allows 159.
 const serialBits = 127
 
-// Pair is a certificate with its private key. It has no String method that tells
-// the key, and no error of this package does.
+// Pair is a certificate with its private key. Neither its text form nor an error of this
+// package contains the key.
 type Pair struct {
 	Certificate *x509.Certificate
 	key         crypto.Signer
 }
 
-// Issue makes a key and a certificate for it, like the template, signed by the
-// authority, or by itself if there is none.
+// Issue generates a key and a certificate for it from the template. The authority signs
+// the certificate. Without an authority it is self-signed.
 func Issue(template *x509.Certificate, authority *Pair) (*Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -69,8 +69,7 @@ func keyID(key *ecdsa.PrivateKey) ([]byte, error) {
 	return sum[:length], err
 }
 
-// Parse returns the pair that is written in PEM, if the key is that of the
-// certificate.
+// Parse returns the pair in PEM. It fails if the key does not belong to the certificate.
 func Parse(certificate, key []byte) (*Pair, error) {
 	pair, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
