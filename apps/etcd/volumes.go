@@ -48,7 +48,7 @@ func small(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 // before it tries a container again. A member that serves keeps its pod.
 func roomForPod(want goal, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.CrashLooping && !m.Pod.Leaving && !seen.serving(m) && !doomed(m) && !obstructed(m)
+		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.CrashLooping && !m.Pod.Leaving && !seen.serving(m) && !m.Volume.Doomed && !obstructed(m)
 	})
 	if !ok || Volatile(want.EtcdCluster) {
 		return lifecycle.Decision{}
