@@ -114,7 +114,7 @@ test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
 
 .PHONY: sim
 sim: ## Simulated lives: SEED=n replays one, LIVES=n lives more
-	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_LIVES=$(LIVES) go test -count=1 -v -run Lives ./apps/... ./test/ring
+	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_LIVES=$(LIVES) go test -count=1 -v -run Lives ./apps/... ./test/fakeapp
 
 .PHONY: test-envtest
 test-envtest: $(LOCALKUBE) ## Against a real API server

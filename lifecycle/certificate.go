@@ -67,9 +67,9 @@ func (c Certificate) Secret(name string, labels map[string]string) *corev1.Secre
 	}
 }
 
-// RecipeOf returns the certificate that the object asks for, and false if it asks
+// CertificateOf returns the certificate that the object asks for, and false if it asks
 // for none. An annotation that cannot be read is an error.
-func RecipeOf(obj Object) (Certificate, bool, error) {
+func CertificateOf(obj Object) (Certificate, bool, error) {
 	raw, asks := obj.GetAnnotations()[AnnotationCertificate]
 	if !asks {
 		return Certificate{}, false, nil

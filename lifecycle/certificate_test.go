@@ -14,18 +14,18 @@ func TestRecipe(t *testing.T) {
 		Authority: "ca", CommonName: "m", DNSNames: []string{"m.svc"}, IPAddresses: []string{"::1"}, Server: true,
 	}
 	secret := want.Secret("s", map[string]string{"a": "b"})
-	got, asks, err := lifecycle.RecipeOf(secret)
+	got, asks, err := lifecycle.CertificateOf(secret)
 	if diff := cmp.Diff(want, got); diff != "" || !asks || err != nil {
 		t.Errorf("what is written must be read: asks = %v, %v: %s", asks, err, diff)
 	}
 	if len(secret.Data) != 0 || secret.Labels["a"] != "b" || secret.Name != "s" {
 		t.Errorf("the recipe alone has no data: %v", secret)
 	}
-	if _, asks, err := lifecycle.RecipeOf(&corev1.Secret{}); asks || err != nil {
+	if _, asks, err := lifecycle.CertificateOf(&corev1.Secret{}); asks || err != nil {
 		t.Errorf("a Secret without the annotation asks for nothing: %v, %v", asks, err)
 	}
 	secret.Annotations[lifecycle.AnnotationCertificate] = "{"
-	if _, asks, err := lifecycle.RecipeOf(secret); !asks || err == nil {
+	if _, asks, err := lifecycle.CertificateOf(secret); !asks || err == nil {
 		t.Error("a recipe that cannot be read is a mistake to be told")
 	}
 }

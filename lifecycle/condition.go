@@ -7,26 +7,26 @@ import (
 // Condition types that every object has. They follow the kstatus convention:
 // Ready is the summary; Reconciling and Stalled are true only when abnormal.
 const (
-	Ready       = "Ready"
-	Reconciling = "Reconciling"
-	Stalled     = "Stalled"
-	// Paused is present only while the object is paused.
-	Paused = "Paused"
-	// Drifted is present only while somebody else's changes are left as they are; its
+	ConditionReady       = "Ready"
+	ConditionReconciling = "Reconciling"
+	ConditionStalled     = "Stalled"
+	// ConditionPaused is present only while the object is paused.
+	ConditionPaused = "Paused"
+	// ConditionDrifted is present only while somebody else's changes are left as they are; its
 	// message says what was changed and by whom, its transition since when.
-	Drifted = "Drifted"
-	// DeletionHeld is present only while a policy holds the deletion of the object: all
+	ConditionDrifted = "Drifted"
+	// ConditionDeletionHeld is present only while a policy holds the deletion of the object: all
 	// that belongs to it stays, and the other conditions speak of how it serves.
-	DeletionHeld = "DeletionHeld"
-	// CertificatesDue is present only while certificates are due for renewal and the pause of
+	ConditionDeletionHeld = "DeletionHeld"
+	// ConditionCertificatesDue is present only while certificates are due for renewal and the pause of
 	// the object keeps them from it; its message names their Secrets.
-	CertificatesDue = "CertificatesDue"
-	// ResourcesBlocked is present only while an object that the application provides cannot be
+	ConditionCertificatesDue = "CertificatesDue"
+	// ConditionResourcesBlocked is present only while an object that the application provides cannot be
 	// as declared before somebody acts; repairs that do not need it go on.
-	ResourcesBlocked = "ResourcesBlocked"
-	// RolledBack is present while the spec is one that the operator put back because the
+	ConditionResourcesBlocked = "ResourcesBlocked"
+	// ConditionRolledBack is present while the spec is one that the operator put back because the
 	// one after it failed, until a user declares another.
-	RolledBack = "RolledBack"
+	ConditionRolledBack = "RolledBack"
 )
 
 // Condition is one fact about an object, without the bookkeeping (time of
@@ -42,22 +42,22 @@ type Condition struct {
 	Message string
 }
 
-// Truth returns the condition status for a boolean.
-func Truth(b bool) metav1.ConditionStatus {
+// StatusOf returns the condition status for a boolean.
+func StatusOf(b bool) metav1.ConditionStatus {
 	if b {
 		return metav1.ConditionTrue
 	}
 	return metav1.ConditionFalse
 }
 
-// Summary returns Ready, Reconciling and Stalled for a decision.
-func Summary(d Decision) []Condition {
-	ready := d.Outcome == Done
-	stalled := d.Outcome == Blocked
+// StandardConditions returns Ready, Reconciling and Stalled for a decision.
+func StandardConditions(d Decision) []Condition {
+	ready := d.Outcome == OutcomeSettled
+	stalled := d.Outcome == OutcomeBlocked
 	fact := func(kind string, b bool) Condition {
-		return Condition{Type: kind, Status: Truth(b), Reason: d.Reason, Message: d.Message}
+		return Condition{Type: kind, Status: StatusOf(b), Reason: d.Reason, Message: d.Message}
 	}
-	return []Condition{fact(Ready, ready), fact(Reconciling, !ready && !stalled), fact(Stalled, stalled)}
+	return []Condition{fact(ConditionReady, ready), fact(ConditionReconciling, !ready && !stalled), fact(ConditionStalled, stalled)}
 }
 
 // Merge writes conditions into a status list. A condition that says nothing new

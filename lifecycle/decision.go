@@ -9,18 +9,18 @@ import (
 type Outcome string
 
 const (
-	// Silent is the zero outcome: a rule that has nothing to say.
-	Silent Outcome = ""
-	// Proceeding means that Step is to be taken now.
-	Proceeding Outcome = "Proceed"
-	// Waiting means that the world is on its way and will wake us.
-	Waiting Outcome = "Wait"
-	// Blocked means that nothing improves before someone else acts.
-	Blocked Outcome = "Blocked"
-	// Retrying means that the same turn is worth trying again soon.
-	Retrying Outcome = "Retry"
-	// Done means that everything is as declared.
-	Done Outcome = "Settled"
+	// OutcomeNone is the zero outcome: a rule that has nothing to say.
+	OutcomeNone Outcome = ""
+	// OutcomeProceed means that Step is to be taken now.
+	OutcomeProceed Outcome = "Proceed"
+	// OutcomeWait means that the world is on its way and will wake us.
+	OutcomeWait Outcome = "Wait"
+	// OutcomeBlocked means that nothing improves before someone else acts.
+	OutcomeBlocked Outcome = "Blocked"
+	// OutcomeRetry means that the same turn is worth trying again soon.
+	OutcomeRetry Outcome = "Retry"
+	// OutcomeSettled means that everything is as declared.
+	OutcomeSettled Outcome = "Settled"
 )
 
 // Decision is the result of one turn's judgement, and the single source of the
@@ -65,11 +65,11 @@ type Decision struct {
 	Behind []Decision
 }
 
-// Speaks reports whether the decision says anything.
-func (d Decision) Speaks() bool { return d.Outcome != Silent }
+// IsSet reports whether the decision says anything.
+func (d Decision) IsSet() bool { return d.Outcome != OutcomeNone }
 
-// Repairs reports whether the decision is about mending what was broken.
-func (d Decision) Repairs() bool { return d.Speaks() && d.Step.Intent == Repair }
+// IsRepair reports whether the decision is about mending what was broken.
+func (d Decision) IsRepair() bool { return d.IsSet() && d.Step.Intent == IntentRepair }
 
 // String is the decision as a log line.
 func (d Decision) String() string {
@@ -90,13 +90,13 @@ func (d Decision) Heartbeat(after time.Duration) Decision {
 
 // Proceed decides to take the step, for the reason the step gives.
 func Proceed(step Step) Decision {
-	return Decision{Outcome: Proceeding, Reason: step.Reason, Message: step.Message, Step: step}
+	return Decision{Outcome: OutcomeProceed, Reason: step.Reason, Message: step.Message, Step: step}
 }
 
 // WaitFor decides to wait for what the step names, since the given time. The
 // zero time is allowed when the beginning is not known.
 func WaitFor(step Step, since time.Time) Decision {
-	return Decision{Outcome: Waiting, Reason: step.Reason, Message: step.Message, Step: step, Since: since}
+	return Decision{Outcome: OutcomeWait, Reason: step.Reason, Message: step.Message, Step: step, Since: since}
 }
 
 // Until returns the decision with a deadline for its wait.
@@ -108,7 +108,7 @@ func (d Decision) Until(deadline time.Time) Decision {
 // Block decides that a person or another system has to act first. The message
 // must say what to do.
 func Block(reason, message string) Decision {
-	return Decision{Outcome: Blocked, Reason: reason, Message: message}
+	return Decision{Outcome: OutcomeBlocked, Reason: reason, Message: message}
 }
 
 // Fail decides that a change has failed: what was declared last was begun and does not
@@ -123,19 +123,19 @@ func Fail(reason, message string) Decision {
 
 // RetryIn decides to look again after the given time.
 func RetryIn(after time.Duration, reason, message string) Decision {
-	return Decision{Outcome: Retrying, Reason: reason, Message: message, After: after}
+	return Decision{Outcome: OutcomeRetry, Reason: reason, Message: message, After: after}
 }
 
 // Settled decides that everything is as declared.
 func Settled(reason, message string) Decision {
-	return Decision{Outcome: Done, Reason: reason, Message: message}
+	return Decision{Outcome: OutcomeSettled, Reason: reason, Message: message}
 }
 
 // First returns the first decision that speaks, or Settled if none does. Behind a wish it
 // has what the later rules say.
 func First(rules ...Decision) Decision {
 	for i, d := range rules {
-		if d.Speaks() {
+		if d.IsSet() {
 			return d.before(rules[i+1:])
 		}
 	}
@@ -143,15 +143,15 @@ func First(rules ...Decision) Decision {
 }
 
 func (d Decision) before(rules []Decision) Decision {
-	if d.Outcome != Proceeding || d.Step.Intent == Repair {
+	if d.Outcome != OutcomeProceed || d.Step.Intent == IntentRepair {
 		return d
 	}
 	for _, next := range rules {
-		if !next.Speaks() {
+		if !next.IsSet() {
 			continue
 		}
 		next.Behind = nil
-		if d.Behind = append(d.Behind, next); next.Outcome != Proceeding {
+		if d.Behind = append(d.Behind, next); next.Outcome != OutcomeProceed {
 			break // what comes after a wait or a block is not safe before it ends
 		}
 	}
@@ -165,11 +165,11 @@ func (d Decision) before(rules []Decision) Decision {
 func (d Decision) Instead(needed func(Step) bool) Decision {
 	for _, next := range d.Behind {
 		switch {
-		case next.Outcome == Waiting:
+		case next.Outcome == OutcomeWait:
 			return next
-		case next.Outcome != Proceeding:
+		case next.Outcome != OutcomeProceed:
 			return Decision{}
-		case next.Step.Intent == Repair, needed != nil && needed(next.Step):
+		case next.Step.Intent == IntentRepair, needed != nil && needed(next.Step):
 			return next
 		}
 	}

@@ -15,7 +15,7 @@ func deadMember(seen pool) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: "Replace", Target: "member", Class: lifecycle.Disruptive, Intent: lifecycle.Repair,
+		Name: "Replace", Target: "member", Class: lifecycle.ClassDisruptive, Intent: lifecycle.IntentRepair,
 		Reason: "MemberDead", Message: "A member is dead and is replaced.",
 	})
 }
@@ -25,7 +25,7 @@ func tooFewMembers(want int, seen pool) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: "Add", Target: "member", Class: lifecycle.Routine,
+		Name: "Add", Target: "member", Class: lifecycle.ClassRoutine,
 		Reason: "TooFewMembers", Message: fmt.Sprintf("%d of %d members exist.", seen.alive, want),
 	})
 }

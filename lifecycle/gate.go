@@ -17,13 +17,13 @@ type Gate[W any] struct {
 	// that destroys nothing passes if it makes nothing worse, so that repairs go on.
 	Absolute bool
 
-	// Harm measures how badly a world breaks the promise: 0 if it is kept, and
+	// Violation measures how badly a world breaks the promise: 0 if it is kept, and
 	// more the worse it is. It is pure.
-	Harm func(W) int
+	Violation func(W) int
 
-	// Says explains to the user what would be broken during the step and what
+	// Message explains to the user what would be broken during the step and what
 	// would let it pass.
-	Says func(before, during W, step Step) string
+	Message func(before, during W, step Step) string
 }
 
 // Refusal is one gate's objection to one step.
@@ -52,12 +52,12 @@ func (r Refusal) By() string {
 // nothing worse passes, so no gate can block its own repair. An absolute gate lets
 // nothing be destroyed while its promise is broken.
 func (g Gate[W]) Judge(before, during W, step Step) *Refusal {
-	harm := g.Harm(during)
-	absolute := g.Absolute && step.Class.Destroys()
-	if harm == 0 || !absolute && harm <= g.Harm(before) {
+	harm := g.Violation(during)
+	absolute := g.Absolute && step.Class.IsDestructive()
+	if harm == 0 || !absolute && harm <= g.Violation(before) {
 		return nil
 	}
-	return &Refusal{Gate: g.Name, Message: g.Says(before, during, step)}
+	return &Refusal{Gate: g.Name, Message: g.Message(before, during, step)}
 }
 
 // Judge asks every gate about the step and returns the objections in their order.
@@ -72,23 +72,25 @@ func Judge[W any](gates []Gate[W], before, during W, step Step) []Refusal {
 }
 
 const (
-	// HeldByGate is the reason of a step that is held because of the world.
-	HeldByGate = "HeldByGate"
-	// HeldByPolicy is the reason of a step that is held because somebody said so.
-	HeldByPolicy = "HeldByPolicy"
+	// ReasonHeldByGate is the reason of a step that is held because of the world.
+	ReasonHeldByGate = "HeldByGate"
+	// ReasonHeldByPolicy is the reason of a step that is held because somebody said so.
+	ReasonHeldByPolicy = "HeldByPolicy"
 )
 
 // IsHeld reports whether the decision is to wait because a step is held, not because
 // the world is on its way.
-func (d Decision) IsHeld() bool { return d.Reason == HeldByGate || d.Reason == HeldByPolicy }
+func (d Decision) IsHeld() bool {
+	return d.Reason == ReasonHeldByGate || d.Reason == ReasonHeldByPolicy
+}
 
 // Held is the decision that refusals, of which there is one at least, make of a step:
 // waiting, because gates open by themselves when the world gets better, or the time
 // comes. All of them are named.
 func Held(step Step, refusals ...Refusal) Decision {
-	d := Decision{Outcome: Waiting, Reason: HeldByGate, Step: step}
+	d := Decision{Outcome: OutcomeWait, Reason: ReasonHeldByGate, Step: step}
 	if slices.ContainsFunc(refusals, func(r Refusal) bool { return r.Policy != "" }) {
-		d.Reason = HeldByPolicy
+		d.Reason = ReasonHeldByPolicy
 	}
 	var said []string
 	for _, r := range refusals {

@@ -12,7 +12,7 @@ func TestInstead(t *testing.T) {
 	step := func(name string, intent lifecycle.Intent) lifecycle.Decision {
 		return lifecycle.Proceed(lifecycle.Step{Name: name, Intent: intent, Reason: name})
 	}
-	grow, add, replace := step("Grow", lifecycle.Wish), step("Add", lifecycle.Wish), step("Replace", lifecycle.Repair)
+	grow, add, replace := step("Grow", lifecycle.IntentChange), step("Add", lifecycle.IntentChange), step("Replace", lifecycle.IntentRepair)
 	wait := lifecycle.WaitFor(lifecycle.Step{Name: "Ready", Reason: "Ready"}, time.Time{})
 	cases := map[string]struct {
 		reason string

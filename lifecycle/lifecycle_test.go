@@ -33,9 +33,9 @@ func TestFirst(t *testing.T) {
 
 func TestGateNeverObjectsToWhatMakesNothingWorse(t *testing.T) {
 	gate := lifecycle.Gate[int]{
-		Name: "KeepsQuorum",
-		Harm: func(missing int) int { return max(0, missing-1) },
-		Says: func(_, _ int, _ lifecycle.Step) string { return "quorum would be lost" },
+		Name:      "KeepsQuorum",
+		Violation: func(missing int) int { return max(0, missing-1) },
+		Message:   func(_, _ int, _ lifecycle.Step) string { return "quorum would be lost" },
 	}
 	cases := map[string]struct {
 		reason         string
@@ -62,11 +62,11 @@ func TestGateNeverObjectsToWhatMakesNothingWorse(t *testing.T) {
 func TestAnAbsoluteGateHoldsWhatDestroys(t *testing.T) {
 	gate := lifecycle.Gate[int]{
 		Name: "KeepsQuorum", Absolute: true,
-		Harm: func(missing int) int { return missing },
-		Says: func(_, _ int, _ lifecycle.Step) string { return "too few would serve" },
+		Violation: func(missing int) int { return missing },
+		Message:   func(_, _ int, _ lifecycle.Step) string { return "too few would serve" },
 	}
 	for class, refused := range map[lifecycle.Class]bool{
-		lifecycle.Routine: false, lifecycle.Disruptive: false, lifecycle.Destructive: true, lifecycle.Irreversible: true,
+		lifecycle.ClassRoutine: false, lifecycle.ClassDisruptive: false, lifecycle.ClassDestructive: true, lifecycle.ClassIrreversible: true,
 	} {
 		if got := gate.Judge(1, 1, lifecycle.Step{Class: class}) != nil; got != refused {
 			t.Errorf("a %s step that makes a broken promise no worse: refused = %v, want %v", class, got, refused)
@@ -93,12 +93,12 @@ func TestSummary(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := map[string]metav1.ConditionStatus{
-				lifecycle.Ready:       lifecycle.Truth(c.ready),
-				lifecycle.Reconciling: lifecycle.Truth(c.reconciling),
-				lifecycle.Stalled:     lifecycle.Truth(c.stalled),
+				lifecycle.ConditionReady:       lifecycle.StatusOf(c.ready),
+				lifecycle.ConditionReconciling: lifecycle.StatusOf(c.reconciling),
+				lifecycle.ConditionStalled:     lifecycle.StatusOf(c.stalled),
 			}
 			got := map[string]metav1.ConditionStatus{}
-			for _, f := range lifecycle.Summary(c.decision) {
+			for _, f := range lifecycle.StandardConditions(c.decision) {
 				got[f.Type] = f.Status
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -109,7 +109,7 @@ func TestSummary(t *testing.T) {
 }
 
 func TestMergeOfTheSameFactsChangesNothing(t *testing.T) {
-	facts := lifecycle.Summary(lifecycle.First())
+	facts := lifecycle.StandardConditions(lifecycle.First())
 	first := lifecycle.Merge(nil, facts, 1, metav1.Unix(100, 0))
 	again := lifecycle.Merge(first, facts, 1, metav1.Unix(200, 0))
 	if diff := cmp.Diff(first, again); diff != "" {

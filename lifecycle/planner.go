@@ -14,18 +14,18 @@ type Object interface {
 	runtime.Object
 }
 
-// Custom is a custom resource that the engine can run. An API type implements it
+// Resource is a custom resource that the engine can run. An API type implements it
 // with one method on its pointer:
 //
 //	func (r *Ring) Told() (*int64, *[]metav1.Condition) {
 //		return &r.Status.ObservedGeneration, &r.Status.Conditions
 //	}
-type Custom interface {
+type Resource interface {
 	Object
 
-	// Told returns where the engine writes what it tells about the object. Both
+	// StatusFields returns where the engine writes what it tells about the object. Both
 	// belong to the engine: a Planner must not decide from them.
-	Told() (observedGeneration *int64, conditions *[]metav1.Condition)
+	StatusFields() (observedGeneration *int64, conditions *[]metav1.Condition)
 }
 
 // Pausable is a custom resource that carries its own switch for pausing, besides
@@ -46,7 +46,7 @@ func (e *DecisionError) Error() string { return e.Decision.Message }
 // Planner is an application's judgement about objects of type T in worlds of type
 // W. Every method is pure: the same arguments give the same answer, with no I/O,
 // clock or randomness. Arguments are read-only, except want in Status.
-type Planner[T Custom, W any] interface {
+type Planner[T Resource, W any] interface {
 	// Resources returns what must exist and cannot hurt by existing. The engine
 	// applies it by server-side apply: a field that is not set is left to others.
 	// Names must be stable; the namespace and owner are set by the engine. An
@@ -74,13 +74,13 @@ type Planner[T Custom, W any] interface {
 }
 
 // NoConditions is for a Planner to embed that has no conditions of its own.
-type NoConditions[T Custom, W any] struct{}
+type NoConditions[T Resource, W any] struct{}
 
 // Conditions implements Planner.
 func (NoConditions[T, W]) Conditions(T, W, Decision) []Condition { return nil }
 
 // Driver is the same application's contact with the world.
-type Driver[T Custom, W any] interface {
+type Driver[T Resource, W any] interface {
 	// Observe returns the world as it is. What does not answer is a value in W
 	// (unknown, since when), not an error; an error means that nothing is known.
 	Observe(ctx context.Context, obj T) (W, error)
@@ -107,8 +107,8 @@ const (
 	// LabelManagedBy is the standard label for the tool in charge.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 
-	// LabelProvided marks what Resources returned and the engine may prune.
-	LabelProvided = "governor.dev/provided"
+	// LabelApplied marks what Resources returned and the engine may prune.
+	LabelApplied = "governor.dev/provided"
 
 	// AnnotationPaused with the value "true" makes the engine observe only.
 	AnnotationPaused = "governor.dev/paused"

@@ -48,7 +48,7 @@ const (
 // RevocationOf returns how far the revocation has come that the Secret of an authority
 // was last provided with; empty if it is another one or none.
 func RevocationOf(secret Object, before *metav1.Time) RevocationPhase {
-	c, asks, err := RecipeOf(secret)
+	c, asks, err := CertificateOf(secret)
 	if before == nil || err != nil || !asks || c.Revocation == nil || !c.Revocation.Before.Equal(before) {
 		return ""
 	}

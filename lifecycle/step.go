@@ -9,49 +9,49 @@ import (
 type Class string
 
 const (
-	// Routine steps are not noticed by clients of the application.
-	Routine Class = "Routine"
-	// Disruptive steps may be noticed: a member is away for a while.
-	Disruptive Class = "Disruptive"
-	// Destructive steps remove data that exists elsewhere.
-	Destructive Class = "Destructive"
-	// Irreversible steps have no inverse.
-	Irreversible Class = "Irreversible"
+	// ClassRoutine steps are not noticed by clients of the application.
+	ClassRoutine Class = "Routine"
+	// ClassDisruptive steps may be noticed: a member is away for a while.
+	ClassDisruptive Class = "Disruptive"
+	// ClassDestructive steps remove data that exists elsewhere.
+	ClassDestructive Class = "Destructive"
+	// ClassIrreversible steps have no inverse.
+	ClassIrreversible Class = "Irreversible"
 )
 
-// Disturbs reports whether a step of this class takes a slot of the fleet's
+// IsDisruptive reports whether a step of this class takes a slot of the fleet's
 // pacing budget.
-func (c Class) Disturbs() bool { return c != Routine && c != "" }
+func (c Class) IsDisruptive() bool { return c != ClassRoutine && c != "" }
 
-// Destroys reports whether a step of this class removes what cannot be had back from
+// IsDestructive reports whether a step of this class removes what cannot be had back from
 // where it was.
-func (c Class) Destroys() bool { return c == Destructive || c == Irreversible }
+func (c Class) IsDestructive() bool { return c == ClassDestructive || c == ClassIrreversible }
 
 // Intent tells repairs from wishes; a repair goes before every wish.
 type Intent string
 
 const (
-	// Wish brings the world to what the user declared.
-	Wish Intent = "Wish"
-	// Repair brings back what the world lost, or finishes what was begun: neither waits.
+	// IntentChange brings the world to what the user declared.
+	IntentChange Intent = "Wish"
+	// IntentRepair brings back what the world lost, or finishes what was begun: neither waits.
 	// What set it off, its Cause tells.
-	Repair Intent = "Repair"
+	IntentRepair Intent = "Repair"
 )
 
 // Cause is what set a step off.
 type Cause string
 
 const (
-	// SpecChange means that the user declared something new.
-	SpecChange Cause = "SpecChange"
-	// Drift means that someone changed what the operator provides.
-	Drift Cause = "Drift"
-	// Fault means that the world broke.
-	Fault Cause = "Fault"
-	// Schedule means that a planned time came.
-	Schedule Cause = "Schedule"
-	// Policy means that a declared rule asked for it.
-	Policy Cause = "Policy"
+	// CauseSpecChange means that the user declared something new.
+	CauseSpecChange Cause = "SpecChange"
+	// CauseDrift means that someone changed what the operator provides.
+	CauseDrift Cause = "Drift"
+	// CauseFault means that the world broke.
+	CauseFault Cause = "Fault"
+	// CauseSchedule means that a planned time came.
+	CauseSchedule Cause = "Schedule"
+	// CausePolicy means that a declared rule asked for it.
+	CausePolicy Cause = "Policy"
 )
 
 // Step is one action that can hurt, or the thing that a Wait waits for.
@@ -89,16 +89,16 @@ func (s Step) Same(other Step) bool {
 	return s.Name == other.Name && s.Target == other.Target && maps.Equal(s.Args, other.Args)
 }
 
-// Postponed is an error of Driver.Act: nothing was done, because the world has moved
+// Deferred is an error of Driver.Act: nothing was done, because the world has moved
 // on since the step was decided, or the application refuses it for now. It is no
 // failure; the step is decided upon anew.
-type Postponed struct {
-	// Because says why, as a part of a sentence.
-	Because string
+type Deferred struct {
+	// Reason says why, as a part of a sentence.
+	Reason string
 	// After is when the step is decided upon again, for who knows how long a refusal may
 	// last. Zero is soon, and then ever later.
 	After time.Duration
 }
 
 // Error implements error.
-func (p *Postponed) Error() string { return p.Because }
+func (p *Deferred) Error() string { return p.Reason }

@@ -29,8 +29,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/kube/conversion"
-	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
 // Options say what is one operator's own.

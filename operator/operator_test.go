@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/governor-dev/governor/lifecycle/engine"
+	"github.com/governor-dev/governor/engine"
 )
 
 func none(*engine.Operator) error { return nil }

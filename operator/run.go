@@ -22,8 +22,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/kube/metricsauth"
-	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
 // flags are those of run.

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/governor-dev/governor/test/guide"
+	"github.com/governor-dev/governor/test/docstest"
 )
 
 // The guide, page after page, as a reader without a cluster goes through it.
@@ -12,9 +12,9 @@ func TestTheGuide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a project, many times")
 	}
-	r := guide.NewReader(t, root(t))
-	for _, page := range append(guide.Afternoon, guide.Mistakes) {
-		blocks, err := guide.Read(filepath.Join(root(t), "docs/authoring", page))
+	r := docstest.NewReader(t, root(t))
+	for _, page := range append(docstest.Afternoon, docstest.Mistakes) {
+		blocks, err := docstest.Read(filepath.Join(root(t), "docs/authoring", page))
 		must(t, err)
 		r.Follow(t, blocks)
 	}

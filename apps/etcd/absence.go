@@ -13,7 +13,7 @@ func whyAway(m Member) string {
 	switch {
 	case m.Silence != "":
 		return "does not answer: " + m.Silence
-	case m.Pod.Trouble == lifecycle.CrashLooping:
+	case m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff:
 		return "does not serve: " + m.Pod.Detail + fullDisk(m.Pod.Detail)
 	case m.Pod.LastWords != "":
 		return "does not serve: etcd has ended: " + m.Pod.LastWords + fullDisk(m.Pod.LastWords)

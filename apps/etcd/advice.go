@@ -6,8 +6,8 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// Advise implements lifecycle.Adviser: it says what a revocation costs.
-func (Planner) Advise(old, want *etcdv1.EtcdCluster) []string {
+// Warnings implements lifecycle.Adviser: it says what a revocation costs.
+func (Planner) Warnings(old, want *etcdv1.EtcdCluster) []string {
 	if old == nil || !revokes(want) || revokes(old) && old.Spec.TLS.RevokeBefore.Equal(want.Spec.TLS.RevokeBefore) {
 		return nil
 	}

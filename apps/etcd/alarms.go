@@ -16,7 +16,7 @@ const noSpace = "NOSPACE"
 
 // roomAgain ends the alarm NOSPACE when every member's database is below its quota: the quota was
 // raised, or the database was defragmented. A member without room would raise it again at once.
-func roomAgain(want goal, seen World) lifecycle.Decision {
+func roomAgain(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return slices.Contains(m.Alarms, noSpace) })
 	_, cramped := seen.find(func(m Member) bool { return listed(m) && !roomy(want, seen, m) })
 	if !ok || cramped || m.ID == 0 {
@@ -28,7 +28,7 @@ func roomAgain(want goal, seen World) lifecycle.Decision {
 
 // roomy says that a twentieth of the member's quota is free. A member of which nothing is known
 // has no room.
-func roomy(want goal, seen World, m Member) bool {
+func roomy(want desired, seen World, m Member) bool {
 	limit := cmp.Or(m.Quota, quota(want.EtcdCluster, seen), usualQuota)
 	return m.DBSize > 0 && m.DBSize <= limit-limit/20
 }

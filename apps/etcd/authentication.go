@@ -16,7 +16,7 @@ const authEnabled = "AuthEnabled"
 // authentication is enabled (server/etcdserver, checkMembershipOperationAuth).
 func changesEtcd(s lifecycle.Step) bool {
 	switch s.Name {
-	case AddLearner, AddVoter, Promote, RemoveMember, MoveLeader, UpdatePeerURL, Nudge, Disarm:
+	case AddLearner, AddVoter, Promote, RemoveMember, MoveLeader, UpdatePeerURL, RewriteMemberEntry, Disarm:
 		return true
 	}
 	return false
@@ -32,14 +32,14 @@ func permitted(want *etcdv1.EtcdCluster, seen World, rules ...lifecycle.Decision
 	var able []lifecycle.Decision
 	for _, d := range rules {
 		switch {
-		case d.Outcome != lifecycle.Proceeding || !changesEtcd(d.Step):
+		case d.Outcome != lifecycle.OutcomeProceed || !changesEtcd(d.Step):
 			able = append(able, d)
-		case !refused.Speaks() && !slices.ContainsFunc(able, lifecycle.Decision.Speaks):
+		case !refused.IsSet() && !slices.ContainsFunc(able, lifecycle.Decision.IsSet):
 			refused = Unauthorized(want, seen.User, d.Step)
 		}
 	}
 	d := lifecycle.First(able...)
-	if !refused.Speaks() || d.Outcome == lifecycle.Proceeding && d.Step.Intent == lifecycle.Repair {
+	if !refused.IsSet() || d.Outcome == lifecycle.OutcomeProceed && d.Step.Intent == lifecycle.IntentRepair {
 		return d
 	}
 	return refused
@@ -65,7 +65,7 @@ func grant(want *etcdv1.EtcdCluster, user string) string {
 
 // locked speaks while members do not even tell the operator who is a member. As long as
 // Kubernetes calls all of them ready, nothing is known to be missing.
-func locked(want goal, seen World) lifecycle.Decision {
+func locked(want desired, seen World) lifecycle.Decision {
 	if !seen.Unauthorized || seen.Listed {
 		return lifecycle.Decision{}
 	}

@@ -20,7 +20,7 @@ const authoritySwapped = "AuthoritySwapped"
 // old group to the new one. That is begun only while every voter can take part: clients
 // then miss one restart, or two in a cluster of even size, and nothing that is
 // acknowledged is lost.
-func distrusted(want goal, seen World, now time.Time) lifecycle.Decision {
+func distrusted(want desired, seen World, now time.Time) lifecycle.Decision {
 	s := sides(want, seen)
 	if len(s.old) == 0 || seen.Certificates != "" || !s.kept {
 		return lifecycle.Decision{}
@@ -29,7 +29,7 @@ func distrusted(want goal, seen World, now time.Time) lifecycle.Decision {
 		return unableToRestart(seen, s)
 	}
 	if m, ok := s.underway(want); ok {
-		if d := hindered(want, seen, m, now); d.Speaks() {
+		if d := hindered(want, seen, m, now); d.IsSet() {
 			return d
 		}
 		return await(Serving, m, later(m.Since, m.Pod.Since), authoritySwapped, "%s starts with the present authority.", m.Name)
@@ -59,9 +59,9 @@ type parted struct {
 }
 
 // sides looks at the voters of etcd's list, or as last known.
-func sides(want goal, seen World) parted {
+func sides(want desired, seen World) parted {
 	p := parted{listed: seen.Listed, kept: true, seen: seen}
-	names, kept := survivors(want.EtcdCluster, seen)
+	names, kept := votersWithData(want.EtcdCluster, seen)
 	if !seen.Listed {
 		p.kept = len(kept) >= len(names)/2+1
 	}
@@ -82,9 +82,9 @@ func sides(want goal, seen World) parted {
 
 // refuses says that the member runs with other authorities than it should, and that
 // handshakes prove it.
-func (g goal) refuses(m Member) bool {
+func (g desired) refuses(m Member) bool {
 	_, present, _ := strings.Cut(g.revision, ".")
-	return m.Set.Exists && !bereft(m) && !obstructed(m) && (m.Refused || m.PeersRefused) && OtherAuthorities(m, present)
+	return m.Set.Exists && !dataLost(m) && !obstructed(m) && (m.Refused || m.PeersRefused) && OtherAuthorities(m, present)
 }
 
 // OtherAuthorities says that the member's pod was made for other authorities than those
@@ -102,7 +102,7 @@ func (p parted) alive(m Member) bool {
 	if p.listed {
 		return p.seen.serving(m)
 	}
-	return m.Pod.Ready && !m.Pod.Leaving && !bereft(m)
+	return m.Pod.Ready && !m.Pod.Leaving && !dataLost(m)
 }
 
 // others are the voters that are alive without this one.
@@ -127,11 +127,11 @@ func (p parted) apart() bool {
 // underway is a voter that is being restarted, or was and does not serve yet. Where the
 // two authorities refuse each other it cannot serve: etcd opens its client port only when
 // it has found a quorum. Then its peer port is enough.
-func (p parted) underway(want goal) (Member, bool) {
+func (p parted) underway(want desired) (Member, bool) {
 	_, present, _ := strings.Cut(want.revision, ".")
 	for _, m := range p.voters {
 		_, made, _ := strings.Cut(m.Set.Revision, ".")
-		if !ours(m) || !m.Set.Exists || made != present || want.refuses(m) || bereft(m) {
+		if !ours(m) || !m.Set.Exists || made != present || want.refuses(m) || dataLost(m) {
 			continue
 		}
 		if m.Health == Unknown && !m.Pod.Ready && !m.PeersAccepted || !p.apart() && !p.alive(m) {
@@ -142,7 +142,7 @@ func (p parted) underway(want goal) (Member, bool) {
 }
 
 // next is who restarts: a member that does not serve, else a follower, else the leader.
-func (p parted) next(want goal, seen World) Member {
+func (p parted) next(want desired, seen World) Member {
 	leads := func(m Member) bool {
 		return m.Leads || !seen.Listed && remembered(want.EtcdCluster, m.Name).Role == roleLeader
 	}

@@ -117,11 +117,11 @@ func heal(t *testing.T, want *etcdv1.EtcdCluster, s *swap) (gaps int, story []st
 		at := strings.IndexByte(s.members, 's')
 		switch {
 		case at >= 0:
-			if d.Outcome == lifecycle.Proceeding {
+			if d.Outcome == lifecycle.OutcomeProceed {
 				t.Fatalf("%s while another member starts\n%s", d, strings.Join(story, "\n"))
 			}
 			s.set(at, 'n')
-		case d.Outcome != lifecycle.Proceeding || d.Step.Name != etcd.Restart:
+		case d.Outcome != lifecycle.OutcomeProceed || d.Step.Name != etcd.Restart:
 			return gaps, story
 		default:
 			during, _ := etcd.Planner{}.Effect(seen, d.Step)

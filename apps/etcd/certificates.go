@@ -128,9 +128,9 @@ func Trust(authorities [][]byte) string {
 	return fmt.Sprintf("%x", sum[:6])
 }
 
-// Provided implements lifecycle.Foreseer: an authority that is made anew is one that
+// WithResources implements lifecycle.Foreseer: an authority that is made anew is one that
 // members must trust.
-func (Planner) Provided(want *etcdv1.EtcdCluster, seen World, objects []lifecycle.Object) World {
+func (Planner) WithResources(want *etcdv1.EtcdCluster, seen World, objects []lifecycle.Object) World {
 	var secrets []*corev1.Secret
 	for _, name := range Authorities(want) {
 		for _, obj := range objects {

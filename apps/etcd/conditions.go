@@ -26,7 +26,7 @@ func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Deci
 	serving, size := seen.count(seen.servingVoter), int(want.Spec.Size)
 	said := fmt.Sprintf("%d of %d members serve.", serving, size)
 	fact := func(kind string, is bool, otherwise, message string) lifecycle.Condition {
-		return lifecycle.Condition{Type: kind, Status: lifecycle.Truth(is), Reason: otherwise, Message: message}
+		return lifecycle.Condition{Type: kind, Status: lifecycle.StatusOf(is), Reason: otherwise, Message: message}
 	}
 	available := seen.Listed && seen.missing() == 0
 	return append([]lifecycle.Condition{
@@ -45,24 +45,24 @@ func either(is bool, yes, no string) string {
 	return no
 }
 
-// dataLost is the reason of the decision, and the type of the condition, that tell
+// reasonDataLost is the reason of the decision, and the type of the condition, that tell
 // that too much data is gone.
-const dataLost = "QuorumLost"
+const reasonDataLost = "QuorumLost"
 
-func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func loss(d lifecycle.Decision) lifecycle.Condition {
-	if d.Reason == dataLost {
-		return lifecycle.Condition{Type: dataLost, Status: metav1.ConditionTrue, Reason: "DataLost", Message: d.Message}
+	if d.Reason == reasonDataLost {
+		return lifecycle.Condition{Type: reasonDataLost, Status: metav1.ConditionTrue, Reason: "DataLost", Message: d.Message}
 	}
 	return lifecycle.Condition{
-		Type: dataLost, Status: metav1.ConditionFalse, Reason: "DataKept",
+		Type: reasonDataLost, Status: metav1.ConditionFalse, Reason: "DataKept",
 		Message: "A majority of the voters has its data, as far as is known.",
 	}
 }
 
-// Meanwhile implements lifecycle.Forecaster.
-func (Planner) Meanwhile(during World) string {
+// Impact implements lifecycle.Forecaster.
+func (Planner) Impact(during World) string {
 	if during.Leaving {
 		return "" // nobody asks etcd any more, and nothing of it is to be kept
 	}
@@ -91,8 +91,8 @@ func mayFail(spare int) string {
 func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 	spare := seen.spare()
 	c := lifecycle.Condition{
-		Type: "FaultTolerant", Status: lifecycle.Truth(spare > 0), Reason: "MembersToSpare",
-		Message: capital(mayFail(spare)) + " without an interruption.",
+		Type: "FaultTolerant", Status: lifecycle.StatusOf(spare > 0), Reason: "MembersToSpare",
+		Message: upperFirst(mayFail(spare)) + " without an interruption.",
 	}
 	if size := want.Spec.Size; size%2 == 0 {
 		c.Reason = "EvenSize"
@@ -223,9 +223,9 @@ func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus 
 		s.ID = hex(m.ID) // and it stays known by it when it is not in the list any more
 	}
 	switch {
-	case bereft(m):
+	case dataLost(m):
 		s.Trouble = "DataLost"
-	case doomed(m):
+	case claimTerminating(m):
 		s.Trouble = volumeDeleted
 	}
 	if !m.Since.IsZero() {

@@ -151,7 +151,7 @@ func options(want *etcdv1.EtcdCluster, seen World) []string {
 func environment(want *etcdv1.EtcdCluster, member string) []corev1.EnvVar {
 	from := func(name, key string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: DoorName(member)}, Key: key,
+			LocalObjectReference: corev1.LocalObjectReference{Name: BootstrapConfigName(member)}, Key: key,
 		}}}
 	}
 	door := []corev1.EnvVar{

@@ -1,7 +1,7 @@
 package etcd
 
-// Doubts implements lifecycle.Doubter.
-func (Planner) Doubts(seen World) []string {
+// Unknowns implements lifecycle.Doubter.
+func (Planner) Unknowns(seen World) []string {
 	if seen.Leaving {
 		return nil // etcd is not asked any more
 	}

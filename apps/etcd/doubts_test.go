@@ -25,7 +25,7 @@ func TestDoubts(t *testing.T) {
 		"Leaving": {"who goes is not asked", leaving, nil},
 	}
 	for name, c := range cases {
-		if diff := cmp.Diff(c.want, etcd.Planner{}.Doubts(c.seen)); diff != "" {
+		if diff := cmp.Diff(c.want, etcd.Planner{}.Unknowns(c.seen)); diff != "" {
 			t.Errorf("%s: %s: %s", name, c.reason, diff)
 		}
 	}

@@ -81,14 +81,14 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return both(func(m *Member) { m.Role, m.ID, m.Joined, m.Leads = Outside, 0, false, false })
 	case StartMember:
 		return same, func(m *Member) { started(m, s) }
-	case Dismiss:
+	case DeleteMember:
 		return both(func(m *Member) { m.Set, m.Pod, m.Volume = Set{}, Pod{}, Volume{} })
 	case Restart:
 		return func(m *Member) { restarting(m, s) }, func(m *Member) { restarting(m, s); m.Restarting, m.Crossing = false, false }
 	case GrowVolume:
 		return same, func(m *Member) { m.Volume.Size, m.Volume.AwaitsPod = number(s.Args[ArgSize]), m.Pod.Exists }
 	case RestoreSet:
-		return both(func(m *Member) { m.Set = dressed(s) })
+		return both(func(m *Member) { m.Set = templated(s) })
 	case LabelPod:
 		return both(func(m *Member) { m.Pod.Stripped, m.Pod.Exposure = false, m.Set.Exposure })
 	case LabelVolume:
@@ -99,12 +99,12 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return both(func(m *Member) {
 			m.Alarms = slices.DeleteFunc(slices.Clone(m.Alarms), func(a string) bool { return a == noSpace })
 		})
-	case Expose:
+	case AddToService:
 		return same, func(m *Member) { m.Set.Exposure, m.Pod.Exposure = Exposed, Exposed }
-	case Serving, CaughtUp, Nudge:
+	case Serving, CaughtUp, RewriteMemberEntry:
 		return same, func(m *Member) { serves(m, seen) }
 	case DoorTold:
-		return same, func(m *Member) { m.Door = Door(s.Args[ArgDoor]) }
+		return same, func(m *Member) { m.Bootstrap = BootstrapMode(s.Args[ArgDoor]) }
 	}
 	return same, same
 }
@@ -120,7 +120,7 @@ func number(s string) int64 {
 }
 
 func added(m *Member, s lifecycle.Step) {
-	m.Role, m.PeerURL, m.Door = Learner, s.Args[ArgPeerURL], Join
+	m.Role, m.PeerURL, m.Bootstrap = Learner, s.Args[ArgPeerURL], BootstrapJoin
 	if s.Name == AddVoter {
 		m.Role = Voter
 	}
@@ -134,12 +134,12 @@ func started(m *Member, s lifecycle.Step) {
 	if size, given := s.Args[ArgSize]; given {
 		m.Volume.Size = number(size)
 	}
-	m.Set = dressed(s)
+	m.Set = templated(s)
 	m.Pod.Version, m.Pod.Revision, m.Pod.Exposure, m.Volume.Version = m.Set.Version, m.Set.Revision, m.Set.Exposure, m.Set.Version
 	m.Pod.Snapshots = m.Set.Snapshots
 }
 
-func dressed(s lifecycle.Step) Set {
+func templated(s lifecycle.Step) Set {
 	return Set{Exists: true, Version: s.Args[ArgVersion], Revision: s.Args[ArgRevision], Exposure: Exposure(s.Args[ArgExposed]), Snapshots: Snapshots(s.Args[ArgSnapshots])}
 }
 
@@ -156,10 +156,10 @@ func covered(seen World) World {
 func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
 
 func restarting(m *Member, s lifecycle.Step) {
-	m.Set = dressed(s)
+	m.Set = templated(s)
 	m.Pod = Pod{Exists: true, Version: m.Set.Version, Revision: m.Set.Revision, Exposure: m.Set.Exposure, Snapshots: m.Set.Snapshots}
 	m.Volume.Version, m.Volume.AwaitsPod = m.Set.Version, false
-	if m.Volume.Doomed {
+	if m.Volume.Terminating {
 		m.Volume = Volume{}
 	}
 	m.Health, m.Since, m.Leads, m.Version, m.Restarting = Unknown, time.Time{}, false, "", true
@@ -168,8 +168,8 @@ func restarting(m *Member, s lifecycle.Step) {
 
 func serves(m *Member, seen World) {
 	m.Health, m.Joined, m.Index, m.Version = Healthy, listed(*m), seen.index(), m.Pod.Version
-	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.NoTrouble, false, false
-	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Door, m.Set.Problem = true, false, false, Shut, ""
+	m.Pod.Ready, m.Pod.Trouble, m.Pod.Leaving, m.Pod.Ended = m.Role != Learner, lifecycle.PodProblemNone, false, false
+	m.Pod.Exists, m.Pod.Stale, m.Restarting, m.Bootstrap, m.Set.Problem = true, false, false, BootstrapDisabled, ""
 	m.Volume.Spoiled, m.Silence = false, ""
 	if place, ok := seen.bestPlace(); ok && m.Pod.Node == "" {
 		m.Pod.Node, m.Pod.Zone = place.Node, place.Zone
@@ -192,7 +192,7 @@ func leads(seen World, name string) World {
 func allServe(seen World) World {
 	first := ""
 	for _, m := range seen.Members {
-		if !m.Set.Exists || bereft(m) {
+		if !m.Set.Exists || dataLost(m) {
 			continue
 		}
 		seen = seen.change(m.Name, func(m *Member) {

@@ -8,9 +8,9 @@ import (
 // mostWords is how much of a message a status has room for.
 const mostWords = 300
 
-// Epitaph is the line with which etcd said why it ends: the panic, or the last line of its log
+// FatalMessage is the line with which etcd said why it ends: the panic, or the last line of its log
 // that is fatal. It has nothing in it that differs from one end to the next.
-func Epitaph(lastWords string) string {
+func FatalMessage(lastWords string) string {
 	said := ""
 	for line := range strings.Lines(lastWords) {
 		line = strings.TrimSpace(line)

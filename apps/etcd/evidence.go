@@ -45,10 +45,10 @@ func portrait(seen World, m Member) string {
 	if m.Index > 0 {
 		facts = append(facts, fmt.Sprintf("log at %d of %d", m.Index, seen.index()))
 	}
-	if bereft(m) {
+	if dataLost(m) {
 		facts = append(facts, "its data is lost")
 	}
-	if doomed(m) {
+	if claimTerminating(m) {
 		facts = append(facts, "its PersistentVolumeClaim is being deleted")
 	}
 	return m.Name + ": " + strings.Join(facts, ", ") + "."
@@ -60,7 +60,7 @@ func pod(p Pod) string {
 		return "no pod"
 	case p.Leaving:
 		return "pod is being deleted"
-	case p.Trouble != lifecycle.NoTrouble:
+	case p.Trouble != lifecycle.PodProblemNone:
 		return "pod in " + string(p.Trouble)
 	case p.Ended:
 		return "pod has ended"

@@ -52,7 +52,7 @@ func TestWhoIsLedTo(t *testing.T) {
 
 // Who begins the cluster is exposed from the start, who joins is not.
 func TestStartsExposed(t *testing.T) {
-	joining := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Door = etcd.Learner, 4, etcd.Join })
+	joining := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Bootstrap = etcd.Learner, 4, etcd.BootstrapJoin })
 	cases := map[string]struct {
 		reason string
 		want   *etcdv1.EtcdCluster

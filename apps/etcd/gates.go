@@ -15,8 +15,8 @@ func Gates() []lifecycle.Gate[World] {
 // world without a quorum no step may destroy a copy of the data.
 var KeepsQuorum = lifecycle.Gate[World]{
 	Name: "KeepsQuorum", Absolute: true,
-	Harm: func(w World) int { return unlessLeaving(w, w.missing()) },
-	Says: func(_, during World, _ lifecycle.Step) string {
+	Violation: func(w World) int { return unlessLeaving(w, w.missing()) },
+	Message: func(_, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d of %d voters would serve, and %d are needed. It passes when more members serve.",
 			during.count(during.servingVoter), during.count(voter), during.quorum())
 	},
@@ -25,20 +25,20 @@ var KeepsQuorum = lifecycle.Gate[World]{
 // OneLearner promises that at most one member is joining: etcd allows no second
 // learner, and a change of the list at a time can be undone.
 var OneLearner = lifecycle.Gate[World]{
-	Name: "OneLearner",
-	Harm: func(w World) int { return max(0, w.count(joiningNow)-1) },
-	Says: func(World, World, lifecycle.Step) string {
+	Name:      "OneLearner",
+	Violation: func(w World) int { return max(0, w.count(joiningNow)-1) },
+	Message: func(World, World, lifecycle.Step) string {
 		return "two members would be joining at once. It passes when the first has joined."
 	},
 }
 
-func joiningNow(m Member) bool { return learner(m) || voter(m) && m.Door == Join }
+func joiningNow(m Member) bool { return learner(m) || voter(m) && m.Bootstrap == BootstrapJoin }
 
 // KeepsData promises that no member of etcd's list loses its volume.
 var KeepsData = lifecycle.Gate[World]{
-	Name: "KeepsData",
-	Harm: func(w World) int { return unlessLeaving(w, w.count(bereft)) },
-	Says: func(_, _ World, s lifecycle.Step) string {
+	Name:      "KeepsData",
+	Violation: func(w World) int { return unlessLeaving(w, w.count(dataLost)) },
+	Message: func(_, _ World, s lifecycle.Step) string {
 		return "the volume of " + s.Target + ", which etcd counts as a member, would be lost. It passes when the member is removed from etcd."
 	},
 }
@@ -46,9 +46,9 @@ var KeepsData = lifecycle.Gate[World]{
 // OneMinorApart promises that the versions that run are at most one minor release
 // apart: etcd supports no more.
 var OneMinorApart = lifecycle.Gate[World]{
-	Name: "OneMinorApart",
-	Harm: func(w World) int { return max(0, spread(w)-1) },
-	Says: func(_, during World, _ lifecycle.Step) string {
+	Name:      "OneMinorApart",
+	Violation: func(w World) int { return max(0, spread(w)-1) },
+	Message: func(_, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("members would be %d minor releases apart, and etcd supports one.", spread(during))
 	},
 }

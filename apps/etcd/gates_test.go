@@ -30,8 +30,8 @@ func TestGates(t *testing.T) {
 		"RemoveGood":    {"removing a good one does", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
 		"FirstLearner":  {"one may join", serving(3), lifecycle.Step{Name: etcd.AddLearner, Target: "e-3"}, ""},
 		"TwoLearners":   {"two may not", learner, lifecycle.Step{Name: etcd.AddLearner, Target: "e-4"}, "OneLearner"},
-		"VoterVolume":   {"a voter's volume stays", serving(3), lifecycle.Step{Name: etcd.Dismiss, Target: "e-1"}, "KeepsData"},
-		"Farewell":      {"unless the cluster is deleted", farewell, lifecycle.Step{Name: etcd.Dismiss, Target: "e-1"}, ""},
+		"VoterVolume":   {"a voter's volume stays", serving(3), lifecycle.Step{Name: etcd.DeleteMember, Target: "e-1"}, "KeepsData"},
+		"Farewell":      {"unless the cluster is deleted", farewell, lifecycle.Step{Name: etcd.DeleteMember, Target: "e-1"}, ""},
 		"TwoMinors":     {"two minor releases at once are one too many", serving(3), restart("e-1", "3.4.23"), "OneMinorApart"},
 		"PromoteSecond": {"a learner that has caught up counts when it votes (sim seed 83)", serving(1).with("e-1", func(m *etcd.Member) {
 			*m = whole(1, etcd.Newest)

@@ -10,14 +10,14 @@ import (
 
 // hindered says what hinders the member and what a person can do; it is silent if
 // nothing is known.
-func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision {
-	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.Unschedulable {
+func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decision {
+	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.PodProblemUnschedulable {
 		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
 	}
 	if obstructed(m) && !m.Pod.Exists && m.Volume.Exists {
 		return hamper(m)
 	}
-	if d := uncreated(m); d.Speaks() {
+	if d := uncreated(m); d.IsSet() {
 		return d
 	}
 	blocked := func(reason, remedy string) lifecycle.Decision {
@@ -26,25 +26,25 @@ func hindered(want goal, seen World, m Member, now time.Time) lifecycle.Decision
 			return lifecycle.Fail(reason, said)
 		}
 		d := lifecycle.Block(reason, said)
-		d.Suspect = onlyWitness(want, seen, m) && (m.Pod.Trouble != lifecycle.Unschedulable || !now.Before(m.Pod.Since.Add(want.replaceAfter())))
+		d.Suspect = onlyWitness(want, seen, m) && (m.Pod.Trouble != lifecycle.PodProblemUnschedulable || !now.Before(m.Pod.Since.Add(want.replaceAfter())))
 		return d
 	}
 	switch m.Pod.Trouble {
-	case lifecycle.ImageUnpullable:
-		return blocked(string(lifecycle.ImageUnpullable), "Correct spec.version, spec.repository or spec.image, or give spec.pod.imagePullSecrets.")
-	case lifecycle.BadContainer:
-		return blocked(string(lifecycle.BadContainer), "Correct spec.pod, spec.image or the node.")
-	case lifecycle.Unschedulable:
+	case lifecycle.PodProblemImagePullBackOff:
+		return blocked(string(lifecycle.PodProblemImagePullBackOff), "Correct spec.version, spec.repository or spec.image, or give spec.pod.imagePullSecrets.")
+	case lifecycle.PodProblemContainerCannotStart:
+		return blocked(string(lifecycle.PodProblemContainerCannotStart), "Correct spec.pod, spec.image or the node.")
+	case lifecycle.PodProblemUnschedulable:
 		if until := m.Pod.Since.Add(schedulingGrace); now.Before(until) {
 			return await(Serving, m, m.Pod.Since, "Scheduling", "%s looks for a node: %s.", m.Name, m.Pod.Detail).Until(until)
 		}
-		return blocked(string(lifecycle.Unschedulable), "Add nodes, or change spec.pod or spec.storage.")
-	case lifecycle.CrashLooping:
+		return blocked(string(lifecycle.PodProblemUnschedulable), "Add nodes, or change spec.pod or spec.storage.")
+	case lifecycle.PodProblemCrashLoopBackOff:
 		if firstVictim(seen, m) {
 			return blocked("ChangeFailed", "It has not run since it was changed, and no other member is changed before it does. Correct the spec.")
 		}
 		if bySpec(want, seen, m) || !formed(want.EtcdCluster, seen) {
-			return blocked(string(lifecycle.CrashLooping), "Correct spec.pod, or see its log with: kubectl logs --previous.")
+			return blocked(string(lifecycle.PodProblemCrashLoopBackOff), "Correct spec.pod, or see its log with: kubectl logs --previous.")
 		}
 	}
 	return lifecycle.Decision{}
@@ -61,11 +61,11 @@ func uncreated(m Member) lifecycle.Decision {
 
 // changeFailed says that what hinders the member came with the present spec: it has that,
 // others serve with another, and none with the same. A node may take its time to come.
-func changeFailed(want goal, seen World, m Member, now time.Time) bool {
+func changeFailed(want desired, seen World, m Member, now time.Time) bool {
 	if !firstVictim(seen, m) || want.mismatches(m) {
 		return false
 	}
-	if m.Pod.Trouble == lifecycle.Unschedulable && now.Before(m.Pod.Since.Add(want.replaceAfter())) {
+	if m.Pod.Trouble == lifecycle.PodProblemUnschedulable && now.Before(m.Pod.Since.Add(want.replaceAfter())) {
 		return false
 	}
 	_, works := seen.find(func(o Member) bool {
@@ -77,31 +77,31 @@ func changeFailed(want goal, seen World, m Member, now time.Time) bool {
 // onlyWitness says that the member has the present spec, and that no other member can show
 // whether the spec is why it does not run: in a cluster of one or two, the first member that
 // is changed takes the quorum with it.
-func onlyWitness(want goal, seen World, m Member) bool {
-	voters, _ := survivors(want.EtcdCluster, seen)
+func onlyWitness(want desired, seen World, m Member) bool {
+	voters, _ := votersWithData(want.EtcdCluster, seen)
 	if seen.Listed || len(voters) > 2 || !ours(m) || want.mismatches(m) {
 		return false
 	}
 	_, another := seen.find(func(o Member) bool {
 		same := o.Pod.Revision == m.Pod.Revision && o.Pod.Version == m.Pod.Version
-		return o.Name != m.Name && ours(o) && (same || o.Pod.Trouble != lifecycle.NoTrouble)
+		return o.Name != m.Name && ours(o) && (same || o.Pod.Trouble != lifecycle.PodProblemNone)
 	})
 	return !another
 }
 
-func hinderedAny(want goal, seen World, now time.Time) lifecycle.Decision {
+func hinderedAny(want desired, seen World, now time.Time) lifecycle.Decision {
 	for _, m := range seen.Members {
-		if d := hindered(want, seen, m, now); d.Speaks() {
+		if d := hindered(want, seen, m, now); d.IsSet() {
 			return d
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// epitaphs are words with which etcd ends when its data cannot be used, and what
+// fatalMessages are words with which etcd ends when its data cannot be used, and what
 // they mean. Kubernetes keeps the last two kibibytes, of which a panic's stack takes
 // so many that only the function is left that found the data wanting.
-var epitaphs = []struct{ words, means string }{
+var fatalMessages = []struct{ words, means string }{
 	{"couldn't find local name", "the data directory is empty"},
 	{"crc mismatch", "the log is corrupt (crc mismatch)"},
 	{"max entry size limit exceeded", "the log is corrupt"},
@@ -122,7 +122,7 @@ var epitaphs = []struct{ words, means string }{
 // termination message, and says what has become of its data: empty if the words do
 // not tell.
 func Diagnose(lastWords string) string {
-	for _, e := range epitaphs {
+	for _, e := range fatalMessages {
 		if strings.Contains(lastWords, e.words) {
 			return e.means
 		}

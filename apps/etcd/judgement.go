@@ -12,7 +12,7 @@ import (
 )
 
 // forming starts every initial member at once and waits for the cluster.
-func forming(want goal, seen World, now time.Time) lifecycle.Decision {
+func forming(want desired, seen World, now time.Time) lifecycle.Decision {
 	if formed(want.EtcdCluster, seen) || want.Status.Memory == nil {
 		return lifecycle.Decision{}
 	}
@@ -31,7 +31,7 @@ func forming(want goal, seen World, now time.Time) lifecycle.Decision {
 	)
 }
 
-func startInitial(want goal, seen World) lifecycle.Decision {
+func startInitial(want desired, seen World) lifecycle.Decision {
 	var missing []string
 	for _, name := range memory(want.EtcdCluster).InitialMembers {
 		if m, _ := seen.named(name); !m.Set.Exists {
@@ -48,11 +48,11 @@ func startInitial(want goal, seen World) lifecycle.Decision {
 // the present one. It costs nothing, since the member does not serve; but without a
 // volume the pod has the data, and is only made anew if it never had any, or if it was
 // made from an edited template and the others have a quorum (sim seed 3219).
-func failedChange(want goal, seen World) lifecycle.Decision {
+func failedChange(want desired, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
-		hopeless := m.Pod.Trouble != lifecycle.NoTrouble && m.Set.Exists && !seen.serving(m) && !bereft(m) && !doomed(m) && !obstructed(m)
-		spared := seen.Listed && m.Pod.Stale && m.Pod.Trouble != lifecycle.CrashLooping
-		if Volatile(want.EtcdCluster) && !spared && (!opened(m) || m.Pod.Trouble == lifecycle.CrashLooping) {
+		hopeless := m.Pod.Trouble != lifecycle.PodProblemNone && m.Set.Exists && !seen.serving(m) && !dataLost(m) && !claimTerminating(m) && !obstructed(m)
+		spared := seen.Listed && m.Pod.Stale && m.Pod.Trouble != lifecycle.PodProblemCrashLoopBackOff
+		if Volatile(want.EtcdCluster) && !spared && (!mayBootstrap(m) || m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff) {
 			continue
 		}
 		if hopeless && (want.mismatches(m) || m.Pod.Stale) {
@@ -65,9 +65,9 @@ func failedChange(want goal, seen World) lifecycle.Decision {
 
 // strippedMember brings back a StatefulSet that somebody deleted, also while no
 // quorum says who is a member: the volume and the status do.
-func strippedMember(want goal, seen World) lifecycle.Decision {
+func strippedMember(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return !seen.Listed && m.Volume.Exists && !m.Volume.Doomed && !m.Set.Exists && !obstructed(m) && mayBelong(want.EtcdCluster, m)
+		return !seen.Listed && m.Volume.Exists && !m.Volume.Terminating && !m.Set.Exists && !obstructed(m) && mayBelong(want.EtcdCluster, m)
 	})
 	if !ok {
 		return lifecycle.Decision{}
@@ -87,7 +87,7 @@ func mayBelong(want *etcdv1.EtcdCluster, m Member) bool {
 	return !known || remembered(want, m.Name).Role != ""
 }
 
-func endedPod(want goal, seen World) lifecycle.Decision {
+func endedPod(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists && !obstructed(m) })
 	if !ok {
 		return lifecycle.Decision{}
@@ -96,8 +96,8 @@ func endedPod(want goal, seen World) lifecycle.Decision {
 		"The pod of %s has ended and would not run again.", m.Name)))
 }
 
-// survivors are the voters as last known, and those of them that have their data.
-func survivors(want *etcdv1.EtcdCluster, seen World) (voters, kept []string) {
+// votersWithData are the voters as last known, and those of them that have their data.
+func votersWithData(want *etcdv1.EtcdCluster, seen World) (voters, kept []string) {
 	for _, m := range want.Status.Members {
 		if m.Role == roleLeader || m.Role == roleFollower {
 			voters = append(voters, m.Name)
@@ -112,7 +112,7 @@ func survivors(want *etcdv1.EtcdCluster, seen World) (voters, kept []string) {
 		}
 	}
 	for _, name := range voters {
-		if m, ok := seen.named(name); ok && !bereft(m) && !m.Volume.Spoiled && (m.Stranger || m.Volume.Exists) {
+		if m, ok := seen.named(name); ok && !dataLost(m) && !m.Volume.Spoiled && (m.Unmanaged || m.Volume.Exists) {
 			kept = append(kept, name)
 		}
 	}
@@ -124,7 +124,7 @@ func quorumLost(voters, kept []string) lifecycle.Decision {
 	if len(kept) > 0 {
 		has = "only " + strings.Join(kept, ", ") + " have their data"
 	}
-	return lifecycle.Block(dataLost, fmt.Sprintf(
+	return lifecycle.Block(reasonDataLost, fmt.Sprintf(
 		"Of the %d voters %s, and %d are needed. Nothing is deleted. If a lost volume can be brought back, do that and the cluster "+
 			"goes on by itself. Otherwise create another EtcdCluster and write your data into it as a client does; "+
 			"etcdutl snapshot restore makes a snapshot, or the database on a volume that is left, readable.",
@@ -132,20 +132,20 @@ func quorumLost(voters, kept []string) lifecycle.Decision {
 }
 
 // joiningMember promotes a learner when it has caught up.
-func joiningMember(want goal, seen World, now time.Time) lifecycle.Decision {
+func joiningMember(want desired, seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && learner(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	if cause := death(want, seen, m, now); cause != "" {
+	if cause := lossCause(want, seen, m, now); cause != "" {
 		return lifecycle.Proceed(repair(remove(m, "LearnerDead", "%s cannot join and is replaced: %s.", m.Name, cause)))
 	}
 	if caughtUp(seen, m) || inSync(seen, m) {
 		s := with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), ArgID, hex(m.ID))
-		s.Intent = lifecycle.Repair // it finishes what was begun, also in a freeze: repairs come after it
+		s.Intent = lifecycle.IntentRepair // it finishes what was begun, also in a freeze: repairs come after it
 		return lifecycle.Proceed(s)
 	}
-	if d := hindered(want, seen, m, now); d.Speaks() {
+	if d := hindered(want, seen, m, now); d.IsSet() {
 		return d
 	}
 	return await(CaughtUp, m, m.Pod.Since, "LearnerCatchingUp", "%s copies the data before it gets a vote.", m.Name)
@@ -168,17 +168,17 @@ func inSync(seen World, m Member) bool {
 	return reads && m.Joined && seen.change(m.Name, promoted).missing() == 0
 }
 
-// death is why a member will not come back, empty if it may.
-func death(want goal, seen World, m Member, now time.Time) string {
+// lossCause is why a member will not come back, empty if it may.
+func lossCause(want desired, seen World, m Member, now time.Time) string {
 	silent := m.Health != Healthy && !m.Pod.Ready && !m.Since.IsZero()
 	switch {
-	case m.Stranger || !listed(m) || m.Set.Edited != "":
+	case m.Unmanaged || !listed(m) || m.Set.Edited != "":
 		return ""
-	case m.Door == Bootstrap && !bereft(m):
+	case m.Bootstrap == BootstrapCluster && !dataLost(m):
 		return "" // it could still begin, with settings in which it is a member
 	case m.Volume.Lost:
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
-	case bereft(m), learner(m) && doomed(m):
+	case dataLost(m), learner(m) && claimTerminating(m):
 		return "its volume is gone"
 	case nevermore(m) != "":
 		return nevermore(m)
@@ -195,16 +195,16 @@ func death(want goal, seen World, m Member, now time.Time) string {
 
 // bySpec says that the member's pod is hindered by what the spec says: another
 // member would fare no better.
-func bySpec(want goal, seen World, m Member) bool {
+func bySpec(want desired, seen World, m Member) bool {
 	if m.Set.Problem != "" && !m.Pod.Exists {
 		return true
 	}
 	switch m.Pod.Trouble {
-	case lifecycle.ImageUnpullable, lifecycle.BadContainer:
+	case lifecycle.PodProblemImagePullBackOff, lifecycle.PodProblemContainerCannotStart:
 		return true
-	case lifecycle.Unschedulable:
+	case lifecycle.PodProblemUnschedulable:
 		return learner(m) || changeFailed(want, seen, m, m.Pod.Since.Add(want.replaceAfter()))
-	case lifecycle.CrashLooping:
+	case lifecycle.PodProblemCrashLoopBackOff:
 		return learner(m) || firstVictim(seen, m)
 	}
 	return want.mismatches(m) && !Volatile(want.EtcdCluster)
@@ -226,9 +226,9 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// successor is who takes over from the leader: the voter of ours that is furthest,
+// newLeader is who takes over from the leader: the voter of ours that is furthest,
 // and already has what the others are to have.
-func successor(seen World, from Member) (Member, bool) {
+func newLeader(seen World, from Member) (Member, bool) {
 	var heirs []Member
 	for _, m := range seen.Members {
 		if seen.servingVoter(m) && ours(m) && m.Name != from.Name {
@@ -241,16 +241,16 @@ func successor(seen World, from Member) (Member, bool) {
 	return slices.MaxFunc(heirs, func(a, b Member) int { return cmp.Compare(a.Index, b.Index) }), true
 }
 
-// ailingMember lets no wish begin while a member of the list does not serve.
-func ailingMember(want goal, seen World, now time.Time) lifecycle.Decision {
+// unhealthyMember lets no wish begin while a member of the list does not serve.
+func unhealthyMember(want desired, seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return voter(m) && (!seen.serving(m) || !m.Joined) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	if d := maintained(m); d.Speaks() {
+	if d := maintained(m); d.IsSet() {
 		return d
 	}
-	if d := hindered(want, seen, m, now); d.Speaks() {
+	if d := hindered(want, seen, m, now); d.IsSet() {
 		return d
 	}
 	since := later(m.Since, m.Pod.Since)
@@ -274,16 +274,16 @@ func absence(m Member) string {
 	return "does not serve; it is waited for"
 }
 
-// leastMissed is who goes when there are too many: the sick first, then those whose
+// removalCandidate is who goes when there are too many: the sick first, then those whose
 // objects are being deleted, then the newest follower.
-func leastMissed(seen World) (Member, bool) {
+func removalCandidate(seen World) (Member, bool) {
 	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && !seen.serving(m) }); ok {
 		return m, true
 	}
-	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && (doomed(m) || obstructed(m)) && !m.Leads }); ok {
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && (claimTerminating(m) || obstructed(m)) && !m.Leads }); ok {
 		return m, true
 	}
-	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && doomed(m) }); ok {
+	if m, ok := seen.last(func(m Member) bool { return ourListed(m) && claimTerminating(m) }); ok {
 		return m, true // it leads, and its data is about to go all the same
 	}
 	return seen.last(func(m Member) bool { return ourListed(m) && !m.Leads })

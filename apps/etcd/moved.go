@@ -6,7 +6,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Moved returns a [lifecycle.Postponed] if the world is no longer the one that the
+// Moved returns a [lifecycle.Deferred] if the world is no longer the one that the
 // step was decided in. A driver calls it with a fresh observation just before it acts: a
 // cache may be old, and a member may have died since.
 func Moved(seen, fresh World, s lifecycle.Step) error {
@@ -39,5 +39,5 @@ func recovered(seen, fresh World, s lifecycle.Step) error {
 }
 
 func moved(format string, args ...any) error {
-	return &lifecycle.Postponed{Because: fmt.Sprintf(format, args...)}
+	return &lifecycle.Deferred{Reason: fmt.Sprintf(format, args...)}
 }

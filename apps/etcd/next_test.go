@@ -61,10 +61,10 @@ func begins() map[string]page {
 		"EndedEarly":  {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
 		"Typo":        {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},
 		"NoSecret":    {"nor do pods whose Secrets are not there", wanted(3), scene{etcd.World{Certificates: "Secret x is missing."}}, "Blocked CertificatesUnusable"},
-		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(lifecycle.ImageUnpullable, time.Hour)), "Blocked ImagePullBackOff"},
-		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(lifecycle.ImageUnpullable, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Blocked ImagePullBackOff"},
+		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"Settled":     {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
-		"Unpublished": {"a member that serves, but has not told its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Door = false, etcd.Bootstrap }), "Wait Serving e-2 (MemberNotServing)"},
+		"Unpublished": {"a member that serves, but has not told its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Bootstrap = false, etcd.BootstrapCluster }), "Wait Serving e-2 (MemberNotServing)"},
 	}
 }
 
@@ -86,13 +86,13 @@ func unheard(s scene, ago time.Duration) scene {
 }
 
 func grows() map[string]page {
-	old := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Door = etcd.Learner, 4, etcd.Join })
+	old := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Bootstrap = etcd.Learner, 4, etcd.BootstrapJoin })
 	begun := old.with("e-3", func(m *etcd.Member) {
 		m.Set, m.Volume = whole(3, etcd.Newest).Set, etcd.Volume{Exists: true, Size: 8 << 30}
 		m.Pod = etcd.Pod{Exists: true, Revision: m.Set.Revision, Version: etcd.Newest}
 	})
 	copying := begun.with("e-3", func(m *etcd.Member) { m.Joined, m.Health, m.Index, m.Version = true, etcd.Healthy, 500, etcd.Newest })
-	ready := copying.with("e-3", func(m *etcd.Member) { m.Door, m.Index = etcd.Shut, 950 })
+	ready := copying.with("e-3", func(m *etcd.Member) { m.Bootstrap, m.Index = etcd.BootstrapDisabled, 950 })
 	v33 := scene{etcd.World{Listed: true}}.with("e-0", func(m *etcd.Member) { *m = whole(0, "3.3.25") })
 	two := resized(2)
 	two.Spec.Version = "3.3"
@@ -103,7 +103,7 @@ func grows() map[string]page {
 		"HalfAdded":    {"a crash after etcd was told is finished", resized(5), old, "Proceed StartMember e-3 (MemberAdded)"},
 		"Starting":     {"the learner is waited for", resized(5), begun, "Wait CaughtUp e-3 (LearnerCatchingUp)"},
 		"DoorAjar":     {"once it has started it may never start empty again", resized(5), copying, "Wait DoorTold e-3 (SecuringIdentity)"},
-		"Copying":      {"half of the log is not enough", resized(5), copying.with("e-3", func(m *etcd.Member) { m.Door = etcd.Shut }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"Copying":      {"half of the log is not enough", resized(5), copying.with("e-3", func(m *etcd.Member) { m.Bootstrap = etcd.BootstrapDisabled }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
 		"Promote":      {"nine tenths are", resized(5), ready, "Proceed Promote e-3 (LearnerCaughtUp)"},
 		"InSync":       {"a read that the kubelet did is enough, for the others are a quorum without it", resized(5), unheard(serving(3), time.Second), "Proceed Promote e-3 (LearnerCaughtUp)"},
 		"InSyncAlone":  {"but not where the quorum would hang on it", resized(2), unheard(serving(1), time.Second), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
@@ -127,7 +127,7 @@ func grows() map[string]page {
 		"NodeOn":        {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed Nudge e-1 (MemberMute)"},
 		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
 		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
-		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
 		"NoLearners":    {"before 3.4 a cluster of one cannot grow", two, v33, "Blocked GrowthNeedsLearners"},
 		"VotersJoin":    {"and more join as voters", three, v33.with("e-1", func(m *etcd.Member) { *m = whole(1, "3.3.25") }), "Proceed AddVoter e-3 (TooFewMembers)"},
 		"SickFirst":     {"nobody joins while a member is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
@@ -144,7 +144,7 @@ func TestAbsence(t *testing.T) {
 		"FullDisk": {
 			"e-1 does not serve: etcd ends again and again (Error, exit code 1): panic: no space left on device (its volume is full: raise spec.storage.size); it is waited for",
 			serving(3).with("e-1", func(m *etcd.Member) {
-				trouble(lifecycle.CrashLooping, time.Second)(m)
+				trouble(lifecycle.PodProblemCrashLoopBackOff, time.Second)(m)
 				m.Pod.Detail = "etcd ends again and again (Error, exit code 1): panic: no space left on device"
 			}),
 		},
@@ -172,12 +172,12 @@ func shrinks() map[string]page {
 	unstarted := serving(5).with("e-4", func(m *etcd.Member) {
 		*m = whole(4, etcd.Newest)
 		down(time.Second)(m)
-		m.Joined, m.Door = false, etcd.Bootstrap
+		m.Joined, m.Bootstrap = false, etcd.BootstrapCluster
 	})
 	shrunk := wanted(5)
 	shrunk.Spec.Size = 3
 	return map[string]page{
-		"DoomedLeader": {"a leader whose data is about to go goes first, and hands over before", wanted(3), serving(5).with("e-0", doomed), "Proceed MoveLeader e-1 (TooManyMembers)"},
+		"DoomedLeader": {"a leader whose data is about to go goes first, and hands over before", wanted(3), serving(5).with("e-0", claimTerminating), "Proceed MoveLeader e-1 (TooManyMembers)"},
 		"TooMany":      {"the newest goes", wanted(3), serving(5), "Proceed RemoveMember e-4 (TooManyMembers)"},
 		"NotLeader":    {"but not the leader", wanted(3), newestLeads, "Proceed RemoveMember e-3 (TooManyMembers)"},
 		"SickGoes":     {"and the sick before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
@@ -189,12 +189,12 @@ func shrinks() map[string]page {
 
 func heals() map[string]page {
 	corrupt := serving(3).with("e-2", func(m *etcd.Member) {
-		trouble(lifecycle.CrashLooping, time.Second)(m)
+		trouble(lifecycle.PodProblemCrashLoopBackOff, time.Second)(m)
 		m.Volume.Lost, m.Volume.Detail = true, "the log is corrupt"
 	})
-	byHand := serving(3).with("odd", func(m *etcd.Member) { m.Stranger, m.Role, m.ID = true, etcd.Learner, 99 })
+	byHand := serving(3).with("odd", func(m *etcd.Member) { m.Unmanaged, m.Role, m.ID = true, etcd.Learner, 99 })
 	leads := serving(3).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("odd", func(m *etcd.Member) {
-		m.Stranger, m.Role, m.ID, m.Leads, m.Health, m.Index = true, etcd.Voter, 99, true, etcd.Healthy, 1000
+		m.Unmanaged, m.Role, m.ID, m.Leads, m.Health, m.Index = true, etcd.Voter, 99, true, etcd.Healthy, 1000
 	})
 	noSet := serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
 	return map[string]page{
@@ -209,7 +209,7 @@ func heals() map[string]page {
 		"NoSet":        {"a StatefulSet that somebody deleted comes back", wanted(3), noSet, "Proceed StartMember e-1 (MemberAdded)"},
 		"Stranger":     {"who was added by hand goes", wanted(3), byHand, "Proceed RemoveMember odd (StrangeMember)"},
 		"StrangerLead": {"after the leadership was taken from it", wanted(3), leads, "Proceed MoveLeader e-0 (StrangeLeader)"},
-		"LooksFor":     {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(lifecycle.Unschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
+		"LooksFor":     {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
 		"Alarm":        {"etcd's own alarm is told", wanted(1), serving(1).with("e-0", func(m *etcd.Member) { m.Alarms = []string{"NOSPACE"} }), "Blocked AlarmRaised"},
 		"Wrong":        {"a member that says it is healthy but lags behind does not serve", wanted(3), serving(3).with("e-0", func(m *etcd.Member) { m.Index = 90000 }), "Wait Serving e-1 (MemberNotServing)"},
 	}
@@ -228,24 +228,24 @@ func loses() map[string]page {
 		"AllMissing": {"nor is a second cluster begun when everything is gone", three(), scene{}, "Blocked QuorumLost"},
 		"SetGone":    {"a StatefulSet is made again without asking etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
-		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(lifecycle.CrashLooping, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
-		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(lifecycle.Unschedulable, time.Hour)), "Blocked Unschedulable"},
+		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
 	}
 }
 
 // byUsers: what users do by hand to what Governor made.
 func byUsers() map[string]page {
 	three := func(s scene) *etcdv1.EtcdCluster { return told(wanted(3), s) }
-	all := serving(3).with("e-0", doomed).with("e-1", doomed).with("e-2", doomed)
-	four := serving(4).with("e-0", doomed).with("e-1", doomed)
-	last := serving(4).with("e-0", doomed)
+	all := serving(3).with("e-0", claimTerminating).with("e-1", claimTerminating).with("e-2", claimTerminating)
+	four := serving(4).with("e-0", claimTerminating).with("e-1", claimTerminating)
+	last := serving(4).with("e-0", claimTerminating)
 	zero := serving(3).silent().with("e-0", scaledToZero).with("e-1", scaledToZero).with("e-2", scaledToZero)
 	other := serving(3).with("e-1", func(m *etcd.Member) { m.PeerURL = "http://e-1-0.e.ns.svc.cluster.local:2380" })
 	odd := serving(2).with("e-2", func(m *etcd.Member) { *m = whole(2, etcd.Newest); down(time.Hour)(m); m.ID, m.Role = 0, "" }).
 		with("f9", func(m *etcd.Member) {
-			*m = etcd.Member{Name: "f9", ID: 0xf9, Stranger: true, Role: etcd.Voter, PeerURL: "http://x"}
+			*m = etcd.Member{Name: "f9", ID: 0xf9, Unmanaged: true, Role: etcd.Voter, PeerURL: "http://x"}
 		})
-	doomedOrphan := serving(3).with("e-0", func(m *etcd.Member) { doomed(m); m.Set = etcd.Set{} })
+	doomedOrphan := serving(3).with("e-0", func(m *etcd.Member) { claimTerminating(m); m.Set = etcd.Set{} })
 	claimStripped := serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Stripped = true })
 	stripped := serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Stripped = true })
 	return map[string]page{
@@ -281,7 +281,7 @@ func changes() map[string]page {
 	for _, m := range v3521.Members {
 		v3521 = v3521.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.21", "3.5.21", "3.5.21" })
 	}
-	failed := serving(3).with("e-1", renewed).with("e-1", trouble(lifecycle.CrashLooping, time.Hour))
+	failed := serving(3).with("e-1", renewed).with("e-1", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour))
 	cannot := serving(1).with("e-0", func(m *etcd.Member) { m.Volume.Problem = "the class does not allow it" })
 	biggest := resized(1)
 	biggest.Spec.Storage.Size = bigger.Spec.Storage.Size
@@ -325,7 +325,7 @@ func ends() map[string]page {
 		"Farewell":     {"a deletion is one step", deleted(wanted(3)), serving(3), "Proceed DeleteCluster e (ClusterDeleted)"},
 		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed DeleteCluster e (ClusterDeleted)"},
 		"VolumeLeft":   {"a volume with an owner goes too", deleted(wanted(1)), owned, "Proceed DeleteCluster e (ClusterDeleted)"},
-		"VolumeGoes":   {"one that is being deleted goes when its pod does", deleted(wanted(1)), owned.with("e-0", doomed), "Settled Dismissed"},
+		"VolumeGoes":   {"one that is being deleted goes when its pod does", deleted(wanted(1)), owned.with("e-0", claimTerminating), "Settled Dismissed"},
 		"VolumeKept":   {"a volume without an owner stays", deleted(wanted(1)), left, "Settled Dismissed"},
 		"NobodyLeft":   {"then the object goes", deleted(wanted(3)), scene{}, "Settled Dismissed"},
 	}

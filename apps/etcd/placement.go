@@ -9,7 +9,7 @@ import (
 )
 
 // replaceAfter is how long a member may be silent before it is replaced.
-func (g goal) replaceAfter() time.Duration {
+func (g desired) replaceAfter() time.Duration {
 	if d := g.Spec.ReplaceAfter; d != nil {
 		return d.Duration
 	}

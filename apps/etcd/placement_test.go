@@ -54,7 +54,7 @@ func TestReplaceAfter(t *testing.T) {
 	if d := (etcd.Planner{}).Next(wanted(3), back.World, noon); d.Reason != "MemberNotServing" {
 		t.Errorf("a member has no time to come back after its node was uncordoned: %s", d)
 	}
-	stuck := serving(3).with("e-1", trouble(lifecycle.Unschedulable, time.Hour)).with("e-1", func(m *etcd.Member) { m.Maintenance = "n1" })
+	stuck := serving(3).with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Hour)).with("e-1", func(m *etcd.Member) { m.Maintenance = "n1" })
 	if d := (etcd.Planner{}).Next(wanted(3), stuck.World, noon); d.Reason != "NodeInMaintenance" {
 		t.Errorf("a member whose volume is on a cordoned node does not wait for it: %s", d)
 	}

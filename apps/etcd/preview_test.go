@@ -11,24 +11,24 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/plannertest"
 	"github.com/governor-dev/governor/lifecycle/preview"
-	"github.com/governor-dev/governor/lifecycle/trial"
 )
 
 func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
-	p, _, _ := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates()}.Unroll(want, seen, noon)
+	p, _, _ := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates()}.Unroll(want, seen, noon)
 	return p
 }
 
 // steps is a plan in short.
 func steps(want *etcdv1.EtcdCluster, seen etcd.World) string {
-	return trial.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Now: noon}.Preview(want, seen)
+	return plannertest.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Now: noon}.Preview(want, seen)
 }
 
 // What policies hold waits, and repairs do not: the plan has them first, as they will be taken.
 func TestPreviewOfARepairBehindAHeldWish(t *testing.T) {
 	planner := etcd.Planner{}
-	subject := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{
+	subject := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{
 		Planner: planner, Gates: etcd.Gates(),
 		Holds: func(_ *etcdv1.EtcdCluster, _ etcd.World, s lifecycle.Step) bool { return s.Name == etcd.GrowVolume },
 		Needed: func(_ *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step) bool {
@@ -93,14 +93,14 @@ func TestPreview(t *testing.T) {
 type hasty struct{ etcd.Planner }
 
 func (hasty) Next(*etcdv1.EtcdCluster, etcd.World, time.Time) lifecycle.Decision {
-	return lifecycle.Proceed(lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0", Class: lifecycle.Disruptive, Reason: "Whim"})
+	return lifecycle.Proceed(lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0", Class: lifecycle.ClassDisruptive, Reason: "Whim"})
 }
 
 func TestPreviewSaysWhichGateHolds(t *testing.T) {
 	// A step that only a bad rule book would take: the engine's gates judge a plan too.
-	reckless := preview.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: hasty{}, Gates: etcd.Gates()}
+	reckless := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{Planner: hasty{}, Gates: etcd.Gates()}
 	p, _, _ := reckless.Unroll(wanted(3), serving(3).with("e-2", down(0)).World, noon)
-	if len(p.Steps) != 1 || len(p.Steps[0].Held) != 1 || p.Steps[0].Held[0].Gate != "KeepsQuorum" || p.Outcome != lifecycle.Waiting {
+	if len(p.Steps) != 1 || len(p.Steps[0].Held) != 1 || p.Steps[0].Held[0].Gate != "KeepsQuorum" || p.Outcome != lifecycle.OutcomeWait {
 		t.Errorf("got %+v", p)
 	}
 }
@@ -111,7 +111,7 @@ func TestPreviewEnds(t *testing.T) {
 		for size := int32(1); size <= 3; size++ {
 			seen := world(code)
 			want := told(wanted(size), seen)
-			if p := plan(want, seen.World); p.Reason == "Endless" || p.Outcome == lifecycle.Proceeding {
+			if p := plan(want, seen.World); p.Reason == "Endless" || p.Outcome == lifecycle.OutcomeProceed {
 				t.Errorf("%s to %d: %s", code, size, steps(want, seen.World))
 			}
 		}

@@ -35,7 +35,7 @@ func TestProvided(t *testing.T) {
 	}
 	for name, c := range cases {
 		seen := etcd.World{Trust: "before"}
-		if got := (etcd.Planner{}).Provided(c.want, seen, c.objects).Trust; got != c.trust {
+		if got := (etcd.Planner{}).WithResources(c.want, seen, c.objects).Trust; got != c.trust {
 			t.Errorf("%s: %s: %q, want %q", name, c.reason, got, c.trust)
 		}
 	}

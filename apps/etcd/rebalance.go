@@ -39,7 +39,7 @@ func rebalances(want *etcdv1.EtcdCluster, seen World) bool {
 	}
 	if seen.count(ourListed) > int(want.Spec.Size) {
 		newest, _ := seen.last(ourListed)
-		return voter(newest) || newest.Pod.Trouble == lifecycle.NoTrouble && newest.Volume.Problem == ""
+		return voter(newest) || newest.Pod.Trouble == lifecycle.PodProblemNone && newest.Volume.Problem == ""
 	}
 	return !slices.Contains(memory(want).TriedSpreads, spreadDigest(seen))
 }
@@ -64,7 +64,7 @@ func (w World) bestPlace() (best Place, ok bool) {
 	least := w.crowding("", Place{})
 	for _, p := range w.Places {
 		for _, m := range w.Members {
-			if !voter(m) || m.Stranger {
+			if !voter(m) || m.Unmanaged {
 				continue
 			}
 			if c := w.crowding(m.Name, p); c < least {
@@ -130,7 +130,7 @@ func triedSpreads(want *etcdv1.EtcdCluster, seen World) []string {
 
 // misplacedMember moves one member: another joins, and when it serves, the one goes whose
 // place is the most crowded. It is the last wish, and begins only while all members serve.
-func misplacedMember(want goal, seen World) lifecycle.Decision {
+func misplacedMember(want desired, seen World) lifecycle.Decision {
 	if !want.rebalances {
 		return lifecycle.Decision{}
 	}
@@ -140,10 +140,10 @@ func misplacedMember(want goal, seen World) lifecycle.Decision {
 		place, _ := core.bestPlace()
 		s := step(AddLearner, m, misplaced, "The loss of %s would take the quorum, and the node %s has room; %s joins, and an old member goes then.",
 			core.concentration(), place.Node, m.Name)
-		return lifecycle.Proceed(with(class(s, lifecycle.Disruptive), ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
+		return lifecycle.Proceed(with(class(s, lifecycle.ClassDisruptive), ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
 	}
 	m := seen.mostCrowded()
-	if heir, able := successor(seen, m); m.Leads && able {
+	if heir, able := newLeader(seen, m); m.Leads && able {
 		return lifecycle.Proceed(moveLeader(m, heir, misplaced, "%s leads and goes, because its place is the most crowded; %s takes over.", m.Name, heir.Name))
 	}
 	return lifecycle.Proceed(remove(m, misplaced, "There is one member more than wanted, and the place of %s is the most crowded.", m.Name))

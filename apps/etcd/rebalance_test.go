@@ -70,7 +70,7 @@ func TestRebalance(t *testing.T) {
 			if got := strings.SplitN(d.String(), ":", 2)[0]; got != c.says {
 				t.Errorf("%s:\n got %s\nwant %s", c.reason, d, c.says)
 			}
-			if d.Step.Reason == "MemberMisplaced" && (d.Step.Intent != lifecycle.Wish || !d.Step.Class.Disturbs()) {
+			if d.Step.Reason == "MemberMisplaced" && (d.Step.Intent != lifecycle.IntentChange || !d.Step.Class.IsDisruptive()) {
 				t.Errorf("%s is %s and %s: policies must be able to hold it", d.Step, d.Step.Intent, d.Step.Class)
 			}
 		})
@@ -113,14 +113,14 @@ func rebalanced(t *testing.T, members, places, lands string) {
 	for range 60 {
 		p.Status(want, seen)
 		d := p.Next(want, seen, noon)
-		if d.Outcome == lifecycle.Done {
+		if d.Outcome == lifecycle.OutcomeSettled {
 			if now := crowd(seen); now > before || lands == "best" && now > best(len(members), members+places) && improves(members, places) {
 				t.Errorf("%s with room in %q: new members land in %s, and it ends as %s", members, places, lands, zones(seen))
 			}
 			return
 		}
 		during, after := p.Effect(seen, d.Step)
-		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.Proceeding {
+		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.OutcomeProceed {
 			t.Fatalf("%s is held by %s", d.Step, r[0].Gate)
 		}
 		if seen = after; lands != "best" {

@@ -11,17 +11,17 @@ import (
 // PersistentVolumeClaim is being deleted.
 const volumeDeleted = "VolumeDeleted"
 
-// doomedMember removes a member whose claim is being deleted, once there is one more
+// terminatingClaim removes a member whose claim is being deleted, once there is one more
 // member than wanted: tooFewMembers has added it, and it serves. The leader goes last.
-func doomedMember(want goal, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return voter(m) && doomed(m) && !m.Leads })
+func terminatingClaim(want desired, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) && !m.Leads })
 	if !ok {
-		m, ok = seen.find(func(m Member) bool { return voter(m) && doomed(m) })
+		m, ok = seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) })
 	}
 	if !ok || seen.count(ourListed) <= int(want.Spec.Size) {
 		return lifecycle.Decision{}
 	}
-	if heir, able := successor(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
+	if heir, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(repair(moveLeader(m, heir, volumeDeleted,
 			"%s leads, and its %s is being deleted; %s takes over.", m.Name, going(m), heir.Name)))
 	}
@@ -31,14 +31,14 @@ func doomedMember(want goal, seen World) lifecycle.Decision {
 
 // editedSet applies a StatefulSet again that differs from its declaration. That restarts
 // no pod: the update strategy is OnDelete.
-func editedSet(want goal, seen World) lifecycle.Decision {
+func editedSet(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Set.Edited != "" && !obstructed(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
 	s := step(RestoreSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); it is applied again, and no pod restarts.", m.Name, m.Set.Edited)
-	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
-	return lifecycle.Proceed(dress(s, m, want.version(m), want))
+	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
+	return lifecycle.Proceed(setTemplate(s, m, want.version(m), want))
 }
 
 // strippedPod labels a pod again. Its StatefulSet has released it, and cannot make
@@ -49,7 +49,7 @@ func strippedPod(seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	s := step(LabelPod, m, "LabelsMissing", "The pod of %s has lost labels by which it is selected; they are set again.", m.Name)
-	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
 	return lifecycle.Proceed(s)
 }
 
@@ -61,14 +61,14 @@ func strippedVolume(seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	s := step(LabelVolume, m, "LabelsMissing", "The PersistentVolumeClaim of %s lacks labels of its cluster; Governor sets them again.", m.Name)
-	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
 	return lifecycle.Proceed(s)
 }
 
 // movedURL writes the peer URL of a member that has another one in etcd's list, e.g. by
 // etcdctl member update. The member's ID says who it is, its URL does not. A stranger
 // that has the URL goes first.
-func movedURL(want goal, seen World) lifecycle.Decision {
+func movedURL(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
 		return ourListed(m) && m.ID != 0 && m.PeerURL != "" && m.PeerURL != PeerURL(want.EtcdCluster, m.Name)
 	})
@@ -80,7 +80,7 @@ func movedURL(want goal, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; %s is written again.", m.PeerURL, m.Name, url)
-	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Drift
+	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
 }
 
@@ -109,8 +109,8 @@ func divided(seen World) lifecycle.Decision {
 
 // unidentified holds every removal while etcd lists a member that may be one of ours
 // under another URL: one whose ID was never seen, and which does not answer now.
-func unidentified(want goal, seen World) lifecycle.Decision {
-	entry, ok := seen.find(stranger)
+func unidentified(want desired, seen World) lifecycle.Decision {
+	entry, ok := seen.find(unmanaged)
 	if !ok {
 		return lifecycle.Decision{}
 	}

@@ -39,12 +39,12 @@ func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Ob
 	if leaving(want) {
 		return nil, nil
 	}
-	if d := nameTaken(seen); d.Speaks() {
+	if d := nameTaken(seen); d.IsSet() {
 		return nil, &lifecycle.DecisionError{Decision: d}
 	}
 	all := []lifecycle.Object{peerService(want), balancedService(want, seen), disruptionBudget(want, seen)}
 	for _, m := range residents(want, seen) {
-		all = append(all, doorMap(want, seen, m))
+		all = append(all, bootstrapConfig(want, seen, m))
 	}
 	if want.Spec.NetworkPolicy.Enabled {
 		all = append(all, networkPolicy(want, p.Operator))
@@ -182,83 +182,83 @@ func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisrupt
 	}
 }
 
-// door is how the member's door should stand. While no quorum says who is a member,
+// bootstrapMode is how the member's door should stand. While no quorum says who is a member,
 // it stays as it is.
-func door(want *etcdv1.EtcdCluster, seen World, m Member) Door {
+func bootstrapMode(want *etcdv1.EtcdCluster, seen World, m Member) BootstrapMode {
 	switch {
 	case !formed(want, seen) && initial(want, m.Name):
-		return Bootstrap
+		return BootstrapCluster
 	case !formed(want, seen):
-		return Shut
+		return BootstrapDisabled
 	case !seen.Listed:
-		return m.Door
-	case !listed(m) || m.Joined || bereft(m):
-		return Shut
+		return m.Bootstrap
+	case !listed(m) || m.Joined || dataLost(m):
+		return BootstrapDisabled
 	case initial(want, m.Name) && goesNext(want, seen, m):
-		return Shut
+		return BootstrapDisabled
 	case initial(want, m.Name):
-		return Bootstrap
+		return BootstrapCluster
 	}
-	return Join
+	return BootstrapJoin
 }
 
 // goesNext says that the member is removed before it ever started. Its door is shut
 // first, or it could begin after it was removed.
 func goesNext(want *etcdv1.EtcdCluster, seen World, m Member) bool {
-	victim, ok := leastMissed(seen)
+	victim, ok := removalCandidate(seen)
 	return ok && victim.Name == m.Name && seen.count(ourListed) > int(want.Spec.Size)
 }
 
-// doorMap is what etcd's container reads at each start.
-func doorMap(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.ConfigMap {
-	d := door(want, seen, m)
+// bootstrapConfig is what etcd's container reads at each start.
+func bootstrapConfig(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.ConfigMap {
+	d := bootstrapMode(want, seen, m)
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: DoorName(m.Name), Labels: memberLabels(want, m.Name),
+			Name: BootstrapConfigName(m.Name), Labels: memberLabels(want, m.Name),
 			Annotations: map[string]string{lifecycle.AnnotationDrift: lifecycle.DriftRepair},
 		},
 		Data: map[string]string{
-			doorKey: cmp.Or(string(d), shut), "token": token(want), "state": state(d), "cluster": cluster(want, seen, m, d),
+			bootstrapKey: cmp.Or(string(d), bootstrapDisabled), "token": token(want), "state": state(d), "cluster": cluster(want, seen, m, d),
 		},
 	}
 }
 
-// doorKey is where a door's ConfigMap says how it stands, and shut how an open one
+// bootstrapKey is where a door's ConfigMap says how it stands, and shut how an open one
 // does not.
 const (
-	doorKey = "door"
-	shut    = "Shut"
+	bootstrapKey      = "door"
+	bootstrapDisabled = "Shut"
 )
 
-// DoorOf is how the door stands, by its ConfigMap.
-func DoorOf(c *corev1.ConfigMap) Door {
-	if stands := c.Data[doorKey]; stands != shut {
-		return Door(stands)
+// BootstrapModeOf is how the door stands, by its ConfigMap.
+func BootstrapModeOf(c *corev1.ConfigMap) BootstrapMode {
+	if stands := c.Data[bootstrapKey]; stands != bootstrapDisabled {
+		return BootstrapMode(stands)
 	}
-	return Shut
+	return BootstrapDisabled
 }
 
-// DoorName is the name of the ConfigMap that is the door of the member.
-func DoorName(member string) string { return member + "-door" }
+// BootstrapConfigName is the name of the ConfigMap that is the door of the member.
+func BootstrapConfigName(member string) string { return member + "-door" }
 
-func state(d Door) string {
-	if d == Bootstrap {
+func state(d BootstrapMode) string {
+	if d == BootstrapCluster {
 		return "new"
 	}
 	return "existing"
 }
 
 // cluster is etcd's --initial-cluster. Of a shut door it names nobody.
-func cluster(want *etcdv1.EtcdCluster, seen World, m Member, d Door) string {
+func cluster(want *etcdv1.EtcdCluster, seen World, m Member, d BootstrapMode) string {
 	var all []string
 	switch d {
-	case Shut:
+	case BootstrapDisabled:
 		return "identity-in-use=http://identity-in-use.invalid:2380"
-	case Bootstrap:
+	case BootstrapCluster:
 		for _, name := range memory(want).InitialMembers {
 			all = append(all, name+"="+PeerURL(want, name))
 		}
-	case Join:
+	case BootstrapJoin:
 		for _, o := range seen.Members {
 			if listed(o) || o.Name == m.Name {
 				all = append(all, o.Name+"="+peerURL(want, o))

@@ -182,7 +182,7 @@ func TestForgottenMembersBeginNoCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, obj := range resources {
-		if c, ok := obj.(*corev1.ConfigMap); ok && c.Name == etcd.DoorName("e-2") && etcd.DoorOf(c) != etcd.Join {
+		if c, ok := obj.(*corev1.ConfigMap); ok && c.Name == etcd.BootstrapConfigName("e-2") && etcd.BootstrapModeOf(c) != etcd.BootstrapJoin {
 			t.Errorf("the door of e-2 is %v", c.Data)
 		}
 	}

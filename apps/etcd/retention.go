@@ -37,34 +37,34 @@ func wrongOwners(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	}
 	s := step(SetRetention, Member{Name: want.Name}, "RetentionChanged", says, want.Name)
 	s = repair(with(s, ArgRetention, retention(want))) // it keeps no repair waiting
-	s.Cause = lifecycle.SpecChange
+	s.Cause = lifecycle.CauseSpecChange
 	return lifecycle.Proceed(s)
 }
 
-// farewell is the one step of a deletion, of which Kubernetes does the rest. It does not
+// teardown is the one step of a deletion, of which Kubernetes does the rest. It does not
 // ask etcd, which may be down.
-func farewell(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+func teardown(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	if _, left := seen.find(func(m Member) bool {
-		return ours(m) && (m.Set.Exists || m.Volume.Exists && m.Volume.Owned && !m.Volume.Doomed)
+		return ours(m) && (m.Set.Exists || m.Volume.Exists && m.Volume.Owned && !m.Volume.Terminating)
 	}); !left {
 		return lifecycle.Settled("Dismissed", "No member is left.")
 	}
-	s := step(DeleteCluster, Member{Name: want.Name}, "ClusterDeleted", "%s", parting(want, seen))
-	s = class(with(s, ArgRetention, retention(want)), lifecycle.Irreversible)
-	if seen.count(func(m Member) bool { return goes(want, m) }) == 0 && Retains(want) {
-		s.Class = lifecycle.Disruptive
+	s := step(DeleteCluster, Member{Name: want.Name}, "ClusterDeleted", "%s", teardownSentence(want, seen))
+	s = class(with(s, ArgRetention, retention(want)), lifecycle.ClassIrreversible)
+	if seen.count(func(m Member) bool { return deletedVolumes(want, m) }) == 0 && Retains(want) {
+		s.Class = lifecycle.ClassDisruptive
 	}
 	return lifecycle.Proceed(s)
 }
 
-// goes says that the volume is deleted with the cluster.
-func goes(want *etcdv1.EtcdCluster, m Member) bool {
+// deletedVolumes says that the volume is deleted with the cluster.
+func deletedVolumes(want *etcdv1.EtcdCluster, m Member) bool {
 	return ours(m) && m.Volume.Exists && (m.Volume.Owned || !Retains(want))
 }
 
-// parting says what a deletion takes and what it leaves, and how to have it otherwise.
-func parting(want *etcdv1.EtcdCluster, seen World) string {
-	gone := seen.count(func(m Member) bool { return goes(want, m) })
+// teardownSentence says what a deletion takes and what it leaves, and how to have it otherwise.
+func teardownSentence(want *etcdv1.EtcdCluster, seen World) string {
+	gone := seen.count(func(m Member) bool { return deletedVolumes(want, m) })
 	stay := seen.count(func(m Member) bool { return ours(m) && m.Volume.Exists }) - gone
 	said := "The members of " + want.Name + " go"
 	switch {

@@ -66,11 +66,11 @@ func TestADeletionSaysWhatStays(t *testing.T) {
 		class lifecycle.Class
 		says  string
 	}{
-		"Retain": {stored("", ""), withOwners(false), lifecycle.Disruptive, "their 3 volumes stay with the data. To delete the data too: kubectl delete pvc -n ns -l etcd.database.coreos.com/cluster-uid="},
-		"Delete": {stored("", etcdv1.Delete), withOwners(true), lifecycle.Irreversible, "their 3 volumes go with all data. That cannot be undone"},
-		"Older":  {stored("", etcdv1.Delete), withOwners(false), lifecycle.Irreversible, "their 3 volumes go with all data"},
-		"Late":   {stored("", etcdv1.Retain), withOwners(true), lifecycle.Irreversible, "their 3 volumes go with all data"},
-		"Memory": {stored(etcdv1.Memory, ""), withOwners(false), lifecycle.Irreversible, "with spec.storage.medium Memory there is no volume that could stay"},
+		"Retain": {stored("", ""), withOwners(false), lifecycle.ClassDisruptive, "their 3 volumes stay with the data. To delete the data too: kubectl delete pvc -n ns -l etcd.database.coreos.com/cluster-uid="},
+		"Delete": {stored("", etcdv1.Delete), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes go with all data. That cannot be undone"},
+		"Older":  {stored("", etcdv1.Delete), withOwners(false), lifecycle.ClassIrreversible, "their 3 volumes go with all data"},
+		"Late":   {stored("", etcdv1.Retain), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes go with all data"},
+		"Memory": {stored(etcdv1.Memory, ""), withOwners(false), lifecycle.ClassIrreversible, "with spec.storage.medium Memory there is no volume that could stay"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

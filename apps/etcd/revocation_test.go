@@ -88,7 +88,7 @@ func recipe(t *testing.T, want *etcdv1.EtcdCluster, seen etcd.World, secret stri
 	}
 	for _, obj := range all {
 		if s, ok := obj.(*corev1.Secret); ok && s.Name == secret {
-			c, _, err := lifecycle.RecipeOf(s)
+			c, _, err := lifecycle.CertificateOf(s)
 			if err != nil || c.Revocation == nil {
 				t.Fatalf("%s revokes nothing: %v", secret, err)
 			}
@@ -140,7 +140,7 @@ func TestRevocationSettlesFromEverySmallWorld(t *testing.T) {
 				want.Status.Memory.Formed = true
 				for _, runs := range []string{"old", "both"} {
 					seen := world(code).running(want, runs).at(phase, "both")
-					if etcd.KeepsQuorum.Harm(seen.World) > 0 {
+					if etcd.KeepsQuorum.Violation(seen.World) > 0 {
 						told(want, seen)
 						seen = seen.silent()
 					}
@@ -196,7 +196,7 @@ func TestRevocationAdvice(t *testing.T) {
 		old, want *etcdv1.EtcdCluster
 		said      int
 	}{"New": {nil, want, 0}, "Set": {plain, want, 1}, "Same": {want, want, 0}, "Later": {want, later, 1}, "Plain": {plain, plain, 0}} {
-		said := etcd.Planner{}.Advise(c.old, c.want)
+		said := etcd.Planner{}.Warnings(c.old, c.want)
 		if len(said) != c.said {
 			t.Errorf("%s: %q", name, said)
 		}

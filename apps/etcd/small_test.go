@@ -18,7 +18,7 @@ var states = map[rune]func(*etcd.Member){
 	'd': down(time.Second),
 	'D': down(time.Hour),
 	'x': lost,
-	'c': trouble(lifecycle.CrashLooping, time.Second),
+	'c': trouble(lifecycle.PodProblemCrashLoopBackOff, time.Second),
 	'n': func(m *etcd.Member) { down(time.Second)(m); m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }, // no StatefulSet
 	'l': func(m *etcd.Member) { hidden(m); m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
 	'v': hidden, // a voter that clients are not led to yet
@@ -30,15 +30,15 @@ var states = map[rune]func(*etcd.Member){
 	},
 	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started
 	'r': func(m *etcd.Member) { m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready = 0, "", false, "", false }, // removed, not dismissed
-	't': doomed,
-	'T': func(m *etcd.Member) { down(time.Second)(m); m.Volume.Doomed, m.Pod = true, etcd.Pod{} }, // and its pod is gone
+	't': claimTerminating,
+	'T': func(m *etcd.Member) { down(time.Second)(m); m.Volume.Terminating, m.Pod = true, etcd.Pod{} }, // and its pod is gone
 	'z': scaledToZero,
 	'i': func(m *etcd.Member) { // made from a template that somebody has edited, with an image that does not exist
-		trouble(lifecycle.ImageUnpullable, time.Hour)(m)
+		trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)(m)
 		m.Set.Edited, m.Pod.Stale = "spec.template.spec.containers", true
 	},
 	'k': held,
-	'j': func(m *etcd.Member) { held(m); doomed(m) },
+	'j': func(m *etcd.Member) { held(m); claimTerminating(m) },
 	'K': func(m *etcd.Member) { down(time.Hour)(m); held(m); m.Pod = etcd.Pod{} }, // and its pod is gone
 	'A': func(m *etcd.Member) { // added, and the name of its ConfigMap is taken
 		*m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner, Obstacle: etcd.Obstacle{Kind: "ConfigMap", Name: m.Name + "-door"}}
@@ -46,7 +46,9 @@ var states = map[rune]func(*etcd.Member){
 	'p': func(m *etcd.Member) { m.Pod.Stripped = true },
 	'q': func(m *etcd.Member) { m.Volume.Stripped = m.Volume.Exists },
 	'y': func(m *etcd.Member) { m.PeerURL = strings.Replace(m.PeerURL, ".svc:", ".svc.cluster.local:", 1) }, // respelled with etcdctl
-	'h': func(m *etcd.Member) { m.Stranger, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{} },
+	'h': func(m *etcd.Member) {
+		m.Unmanaged, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{}
+	},
 }
 
 // The states by who brings them about: faults and the operator itself, or a user's own
@@ -103,7 +105,7 @@ func world(code string) scene {
 			*m = whole(i, etcd.Newest)
 			m.Leads = false
 			states[r](m)
-			if m.Stranger {
+			if m.Unmanaged {
 				m.Name = fmt.Sprintf("odd%d", i)
 			}
 		})
@@ -134,7 +136,7 @@ func TestEverySmallWorld(t *testing.T) {
 					want.Spec.Size, want.Spec.Version = size, version
 					want.Status.Memory.Formed, want.Status.Memory.FirstVersion = true, "3.5.35"
 					seen := world(code)
-					if etcd.KeepsQuorum.Harm(seen.World) > 0 {
+					if etcd.KeepsQuorum.Violation(seen.World) > 0 {
 						follow(t, code+" forgotten", want.DeepCopy(), seen.silent().World)
 						told(want, seen)
 						seen = seen.silent()
@@ -163,10 +165,10 @@ func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World
 		d := p.Next(want, seen, now)
 		story = append(story, strings.SplitN(d.String(), ":", 2)[0])
 		switch d.Outcome {
-		case lifecycle.Done:
+		case lifecycle.OutcomeSettled:
 			settledWell(t, code, want, seen, story)
 			return
-		case lifecycle.Blocked:
+		case lifecycle.OutcomeBlocked:
 			if stoppedBeside(seen, d) {
 				return
 			}
@@ -174,11 +176,11 @@ func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World
 				t.Fatalf("%s to %d %s is blocked: %s\n%s", code, want.Spec.Size, want.Spec.Version, d, strings.Join(story, "\n"))
 			}
 			return
-		case lifecycle.Silent, lifecycle.Retrying:
+		case lifecycle.OutcomeNone, lifecycle.OutcomeRetry:
 			t.Fatalf("%s: %s is no answer", code, d)
 		}
 		during, after := p.Effect(seen, d.Step)
-		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.Proceeding {
+		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.OutcomeProceed {
 			t.Fatalf("%s to %d: %s is held for ever by %s: %s\n%s", code, want.Spec.Size, d.Step, r[0].Gate, r[0].Message, strings.Join(story, "\n"))
 		}
 		careful(t, code, seen, during, d)
@@ -194,7 +196,7 @@ func stoppedBeside(seen etcd.World, d lifecycle.Decision) bool {
 		return false
 	}
 	for _, m := range seen.Members {
-		if seen.Listed && (m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Pod.Ready || m.Volume.Doomed) {
+		if seen.Listed && (m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Pod.Ready || m.Volume.Terminating) {
 			return false
 		}
 	}
@@ -205,16 +207,16 @@ func stoppedBeside(seen etcd.World, d lifecycle.Decision) bool {
 // is destroyed while nobody can tell who is a member.
 func careful(t *testing.T, code string, seen, during etcd.World, d lifecycle.Decision) {
 	t.Helper()
-	if etcd.KeepsQuorum.Harm(seen) == 0 && etcd.KeepsQuorum.Harm(during) > 0 {
+	if etcd.KeepsQuorum.Violation(seen) == 0 && etcd.KeepsQuorum.Violation(during) > 0 {
 		t.Fatalf("%s: %s breaks the quorum", code, d)
 	}
-	if etcd.OneLearner.Harm(seen) == 0 && etcd.OneLearner.Harm(during) > 0 {
+	if etcd.OneLearner.Violation(seen) == 0 && etcd.OneLearner.Violation(during) > 0 {
 		t.Fatalf("%s: %s makes a second learner", code, d)
 	}
-	if d.Step.Class == lifecycle.Destructive && !seen.Listed {
+	if d.Step.Class == lifecycle.ClassDestructive && !seen.Listed {
 		t.Fatalf("%s: %s destroys in the dark", code, d)
 	}
-	if answer, voters := answering(during); d.Step.Class.Destroys() && d.Step.Name != etcd.Restart && answer < voters/2+1 {
+	if answer, voters := answering(during); d.Step.Class.IsDestructive() && d.Step.Name != etcd.Restart && answer < voters/2+1 {
 		t.Fatalf("%s: %s leaves %d copies that answer, of %d", code, d, answer, voters)
 	}
 }
@@ -226,7 +228,7 @@ func answering(w etcd.World) (answer, voters int) {
 			continue
 		}
 		voters++
-		if m.Health == etcd.Healthy && (m.Volume.Exists || m.Stranger) {
+		if m.Health == etcd.Healthy && (m.Volume.Exists || m.Unmanaged) {
 			answer++
 		}
 	}

@@ -24,18 +24,18 @@ const (
 	AddVoter   = "AddVoter"
 	// Promote makes a learner a voter. Args: id.
 	Promote = "Promote"
-	// Expose leads clients to the member, by a label on its StatefulSet's template and on
+	// AddToService leads clients to the member, by a label on its StatefulSet's template and on
 	// its pod.
-	Expose = "Expose"
-	// Nudge writes the member's entry in etcd's list as it is, so that there is one more
+	AddToService = "Expose"
+	// RewriteMemberEntry writes the member's entry in etcd's list as it is, so that there is one more
 	// entry in the log. Args: id, peerURL.
-	Nudge = "Nudge"
+	RewriteMemberEntry = "Nudge"
 	// MoveLeader gives the leadership to the target. Args: id, from.
 	MoveLeader = "MoveLeader"
 	// RemoveMember takes a member from etcd's list. Args: id.
 	RemoveMember = "RemoveMember"
-	// Dismiss deletes the member's StatefulSet and its volume.
-	Dismiss = "Dismiss"
+	// DeleteMember deletes the member's StatefulSet and its volume.
+	DeleteMember = "Dismiss"
 	// SetRetention makes the cluster the owner of its volumes, or ends that. Args:
 	// retention.
 	SetRetention = "SetRetention"
@@ -105,14 +105,14 @@ func hex(id uint64) string { return strconv.FormatUint(id, 16) }
 // step fills in what all steps have. The message says why.
 func step(name string, m Member, reason, format string, args ...any) lifecycle.Step {
 	return lifecycle.Step{
-		Name: name, Target: m.Name, Class: lifecycle.Routine, Intent: lifecycle.Wish, Cause: lifecycle.SpecChange,
+		Name: name, Target: m.Name, Class: lifecycle.ClassRoutine, Intent: lifecycle.IntentChange, Cause: lifecycle.CauseSpecChange,
 		Reason: reason, Message: fmt.Sprintf(format, args...), Args: map[string]string{},
 	}
 }
 
 // repair marks the step as one that brings back what the world lost.
 func repair(s lifecycle.Step) lifecycle.Step {
-	s.Intent, s.Cause = lifecycle.Repair, lifecycle.Fault
+	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseFault
 	return s
 }
 
@@ -127,7 +127,7 @@ func with(s lifecycle.Step, key, value string) lifecycle.Step {
 }
 
 // start makes a volume of the wanted size, unless the member has one.
-func start(want goal, m Member, v version, reason, format string, args ...any) lifecycle.Step {
+func start(want desired, m Member, v version, reason, format string, args ...any) lifecycle.Step {
 	s := step(StartMember, m, reason, format, args...)
 	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
 		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
@@ -135,11 +135,11 @@ func start(want goal, m Member, v version, reason, format string, args ...any) l
 	if !Volatile(want.EtcdCluster) && !Retains(want.EtcdCluster) && !m.Volume.Exists {
 		s = with(s, ArgRetention, string(etcdv1.Delete))
 	}
-	return dress(s, m, v, want)
+	return setTemplate(s, m, v, want)
 }
 
-// dress says what the member's pods are made from.
-func dress(s lifecycle.Step, m Member, v version, want goal) lifecycle.Step {
+// setTemplate says what the member's pods are made from.
+func setTemplate(s lifecycle.Step, m Member, v version, want desired) lifecycle.Step {
 	if often := want.snapshots(v); often != Usual {
 		s = with(s, ArgSnapshots, string(often))
 	}
@@ -159,7 +159,7 @@ func exposure(m Member) Exposure {
 }
 
 // formCluster starts those of the first members that have not been started.
-func formCluster(want goal, names []string) lifecycle.Step {
+func formCluster(want desired, names []string) lifecycle.Step {
 	s := start(want, Member{Name: want.Name}, want.next, "Bootstrapping", "%s begin the cluster together.", strings.Join(names, ", "))
 	s.Name = FormCluster
 	s = with(s, ArgExposed, string(Exposed)) // nobody else is there
@@ -184,21 +184,21 @@ func Each(s lifecycle.Step) []lifecycle.Step {
 func remove(m Member, reason, format string, args ...any) lifecycle.Step {
 	s := with(step(RemoveMember, m, reason, format, args...), ArgID, hex(m.ID))
 	if voter(m) {
-		return class(s, lifecycle.Destructive)
+		return class(s, lifecycle.ClassDestructive)
 	}
-	return class(s, lifecycle.Disruptive)
+	return class(s, lifecycle.ClassDisruptive)
 }
 
-func dismiss(m Member, reason, format string, args ...any) lifecycle.Step {
-	return class(step(Dismiss, m, reason, format, args...), lifecycle.Destructive)
+func deleteMember(m Member, reason, format string, args ...any) lifecycle.Step {
+	return class(step(DeleteMember, m, reason, format, args...), lifecycle.ClassDestructive)
 }
 
-func restart(want goal, m Member, v version, reason, format string, args ...any) lifecycle.Step {
-	return dress(class(step(Restart, m, reason, format, args...), lifecycle.Disruptive), m, v, want)
+func restart(want desired, m Member, v version, reason, format string, args ...any) lifecycle.Step {
+	return setTemplate(class(step(Restart, m, reason, format, args...), lifecycle.ClassDisruptive), m, v, want)
 }
 
 func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.Step {
-	s := class(step(MoveLeader, to, reason, format, args...), lifecycle.Disruptive)
+	s := class(step(MoveLeader, to, reason, format, args...), lifecycle.ClassDisruptive)
 	return with(with(s, ArgID, hex(to.ID)), ArgFrom, hex(from.ID))
 }
 

@@ -21,7 +21,7 @@ func TestAChangeThatFailed(t *testing.T) {
 	renewed := func(m *etcd.Member) {
 		m.Set.Revision, m.Pod.Revision = etcd.Revision(spec), etcd.Revision(spec)
 	}
-	ill := func(what lifecycle.Trouble, ago time.Duration) scene {
+	ill := func(what lifecycle.PodProblem, ago time.Duration) scene {
 		return serving(3).with("e-1", renewed).with("e-1", trouble(what, ago))
 	}
 	cases := map[string]struct {
@@ -30,17 +30,17 @@ func TestAChangeThatFailed(t *testing.T) {
 		seen   scene
 		failed bool
 	}{
-		"Crash":   {"the first that has the new spec does not run", spec, ill(lifecycle.CrashLooping, time.Hour), true},
-		"Image":   {"nor gets its image", spec, ill(lifecycle.ImageUnpullable, time.Minute), true},
-		"NoNode":  {"an autoscaler gets its time", spec, ill(lifecycle.Unschedulable, time.Minute), false},
-		"NoNode2": {"and that is not for ever", spec, ill(lifecycle.Unschedulable, time.Hour), true},
-		"Works":   {"another runs with the same spec", spec, ill(lifecycle.ImageUnpullable, time.Hour).with("e-2", renewed), false},
-		"Old":     {"who fails has the old spec", spec, serving(3).with("e-1", renewed).with("e-2", trouble(lifecycle.CrashLooping, time.Hour)), false},
-		"Fault":   {"nothing was changed", wanted(3), serving(3).with("e-1", trouble(lifecycle.ImageUnpullable, time.Hour)), false},
+		"Crash":   {"the first that has the new spec does not run", spec, ill(lifecycle.PodProblemCrashLoopBackOff, time.Hour), true},
+		"Image":   {"nor gets its image", spec, ill(lifecycle.PodProblemImagePullBackOff, time.Minute), true},
+		"NoNode":  {"an autoscaler gets its time", spec, ill(lifecycle.PodProblemUnschedulable, time.Minute), false},
+		"NoNode2": {"and that is not for ever", spec, ill(lifecycle.PodProblemUnschedulable, time.Hour), true},
+		"Works":   {"another runs with the same spec", spec, ill(lifecycle.PodProblemImagePullBackOff, time.Hour).with("e-2", renewed), false},
+		"Old":     {"who fails has the old spec", spec, serving(3).with("e-1", renewed).with("e-2", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)), false},
+		"Fault":   {"nothing was changed", wanted(3), serving(3).with("e-1", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if d := (etcd.Planner{}).Next(c.want, c.seen.World, noon); d.Failed != c.failed || d.Failed && d.Outcome != lifecycle.Blocked {
+			if d := (etcd.Planner{}).Next(c.want, c.seen.World, noon); d.Failed != c.failed || d.Failed && d.Outcome != lifecycle.OutcomeBlocked {
 				t.Errorf("%s: failed = %t: %s", c.reason, d.Failed, d)
 			}
 		})
@@ -50,7 +50,7 @@ func TestAChangeThatFailed(t *testing.T) {
 // In a cluster of one or two the first member that is changed takes the quorum, and nobody
 // is left to show that the change is to blame. The planner only suspects it.
 func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
-	ill := func(n int, what lifecycle.Trouble, ago time.Duration) scene {
+	ill := func(n int, what lifecycle.PodProblem, ago time.Duration) scene {
 		return serving(n).silent().with("e-0", func(m *etcd.Member) {
 			m.Set.Revision, m.Pod.Revision = etcd.Revision(wanted(1)), etcd.Revision(wanted(1))
 		}).
@@ -64,13 +64,13 @@ func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
 		suspect bool
 		says    string
 	}{
-		"Image":     {"the only member does not get its image", 1, ill(1, lifecycle.ImageUnpullable, time.Minute), true, "Blocked ImagePullBackOff"},
-		"Crash":     {"or ends again and again", 1, ill(1, lifecycle.CrashLooping, time.Minute), true, "Wait QuorumBack e (CrashLoopBackOff)"},
-		"NoNode":    {"an autoscaler gets its time", 1, ill(1, lifecycle.Unschedulable, time.Minute), false, "Blocked Unschedulable"},
-		"NoNode2":   {"and that is not for ever", 1, ill(1, lifecycle.Unschedulable, time.Hour), true, "Blocked Unschedulable"},
-		"FirstOf2":  {"the other has the old spec", 2, ill(2, lifecycle.CrashLooping, time.Minute).with("e-1", old), true, "Wait QuorumBack e (CrashLoopBackOff)"},
-		"SecondOf2": {"the other ran with the same", 2, ill(2, lifecycle.CrashLooping, time.Minute), false, "Wait QuorumBack e (QuorumAway)"},
-		"Of3":       {"two others could show it", 3, ill(3, lifecycle.ImageUnpullable, time.Minute).with("e-1", old).with("e-2", old), false, "Blocked ImagePullBackOff"},
+		"Image":     {"the only member does not get its image", 1, ill(1, lifecycle.PodProblemImagePullBackOff, time.Minute), true, "Blocked ImagePullBackOff"},
+		"Crash":     {"or ends again and again", 1, ill(1, lifecycle.PodProblemCrashLoopBackOff, time.Minute), true, "Wait QuorumBack e (CrashLoopBackOff)"},
+		"NoNode":    {"an autoscaler gets its time", 1, ill(1, lifecycle.PodProblemUnschedulable, time.Minute), false, "Blocked Unschedulable"},
+		"NoNode2":   {"and that is not for ever", 1, ill(1, lifecycle.PodProblemUnschedulable, time.Hour), true, "Blocked Unschedulable"},
+		"FirstOf2":  {"the other has the old spec", 2, ill(2, lifecycle.PodProblemCrashLoopBackOff, time.Minute).with("e-1", old), true, "Wait QuorumBack e (CrashLoopBackOff)"},
+		"SecondOf2": {"the other ran with the same", 2, ill(2, lifecycle.PodProblemCrashLoopBackOff, time.Minute), false, "Wait QuorumBack e (QuorumAway)"},
+		"Of3":       {"two others could show it", 3, ill(3, lifecycle.PodProblemImagePullBackOff, time.Minute).with("e-1", old).with("e-2", old), false, "Blocked ImagePullBackOff"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -85,12 +85,12 @@ func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
 
 // The way back of the only member is one restart, too.
 func TestTheWayBackOfTheOnlyMember(t *testing.T) {
-	for _, what := range []lifecycle.Trouble{lifecycle.ImageUnpullable, lifecycle.CrashLooping} {
+	for _, what := range []lifecycle.PodProblem{lifecycle.PodProblemImagePullBackOff, lifecycle.PodProblemCrashLoopBackOff} {
 		back := told(wanted(1), serving(1))
 		seen := serving(1).silent().with("e-0", func(m *etcd.Member) { m.Set.Revision, m.Pod.Revision = "failed", "failed" }).
 			with("e-0", trouble(what, time.Hour))
 		p := plan(back, seen.World)
-		if got := p.Actions(); len(got) != 1 || got[0].String() != "Restart e-0" || got[0].Class == lifecycle.Irreversible || !p.Settles() {
+		if got := p.Actions(); len(got) != 1 || got[0].String() != "Restart e-0" || got[0].Class == lifecycle.ClassIrreversible || !p.Settles() {
 			t.Errorf("%s: it takes %v, and ends with %s %s", what, got, p.Outcome, p.Message)
 		}
 	}
@@ -105,9 +105,9 @@ func TestTheWayBackFromAFailedUpgrade(t *testing.T) {
 		seen = seen.with(m.Name, func(m *etcd.Member) { m.Version, m.Set.Version, m.Pod.Version = "3.5.35", "3.5.35", "3.5.35" })
 	}
 	seen = seen.with("e-1", func(m *etcd.Member) { m.Set.Version, m.Pod.Version, m.Version = "3.6.99", "3.6.99", "" }).
-		with("e-1", trouble(lifecycle.ImageUnpullable, time.Hour))
+		with("e-1", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour))
 	p := plan(back, seen.World)
-	if got := p.Actions(); len(got) != 1 || got[0].String() != "Restart e-1" || got[0].Class != lifecycle.Disruptive || !p.Settles() {
+	if got := p.Actions(); len(got) != 1 || got[0].String() != "Restart e-1" || got[0].Class != lifecycle.ClassDisruptive || !p.Settles() {
 		t.Errorf("it takes %v, and ends with %s %s", got, p.Outcome, p.Message)
 	}
 }
@@ -131,7 +131,7 @@ func TestTheLastStepOfAMinorUpgradeIsForGood(t *testing.T) {
 	patch := wanted(3)
 	patch.Spec.Version = "3.5.34"
 	for _, s := range plan(patch, seen.World).Actions() {
-		if s.Class == lifecycle.Irreversible {
+		if s.Class == lifecycle.ClassIrreversible {
 			t.Errorf("within a minor release %s can be undone", s)
 		}
 	}
@@ -140,9 +140,9 @@ func TestTheLastStepOfAMinorUpgradeIsForGood(t *testing.T) {
 // What was wished is no fault, even if it is finished as one.
 func TestTheCauseOfADismissal(t *testing.T) {
 	left := func(m *etcd.Member) { m.Role, m.ID, m.Joined = etcd.Outside, 0, false }
-	for size, cause := range map[int32]lifecycle.Cause{2: lifecycle.SpecChange, 3: lifecycle.Fault} {
+	for size, cause := range map[int32]lifecycle.Cause{2: lifecycle.CauseSpecChange, 3: lifecycle.CauseFault} {
 		d := etcd.Planner{}.Next(wanted(size), serving(3).with("e-2", left).World, noon)
-		if d.Step.Name != etcd.Dismiss || d.Step.Cause != cause || d.Step.Intent != lifecycle.Repair {
+		if d.Step.Name != etcd.DeleteMember || d.Step.Cause != cause || d.Step.Intent != lifecycle.IntentRepair {
 			t.Errorf("of %d wanted: %s, cause %s", size, d, d.Step.Cause)
 		}
 	}
@@ -150,20 +150,20 @@ func TestTheCauseOfADismissal(t *testing.T) {
 
 // Nor is it a fault that a member that was just added does not run yet.
 func TestTheCauseOfAStart(t *testing.T) {
-	for joined, cause := range map[bool]lifecycle.Cause{false: lifecycle.SpecChange, true: lifecycle.Fault} {
+	for joined, cause := range map[bool]lifecycle.Cause{false: lifecycle.CauseSpecChange, true: lifecycle.CauseFault} {
 		unset := func(m *etcd.Member) { m.Set, m.Joined = etcd.Set{}, joined }
 		if !joined {
 			unset = func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, PeerURL: m.PeerURL, Role: etcd.Learner} }
 		}
 		d := etcd.Planner{}.Next(wanted(3), serving(3).with("e-2", unset).World, noon)
-		if d.Step.Name != etcd.StartMember || d.Step.Cause != cause || d.Step.Intent != lifecycle.Repair {
+		if d.Step.Name != etcd.StartMember || d.Step.Cause != cause || d.Step.Intent != lifecycle.IntentRepair {
 			t.Errorf("joined %v: %s, cause %s", joined, d, d.Step.Cause)
 		}
 	}
 }
 
 func TestEvidence(t *testing.T) {
-	seen := serving(3).with("e-1", trouble(lifecycle.CrashLooping, time.Hour)).with("e-2", func(m *etcd.Member) { m.Volume = etcd.Volume{} })
+	seen := serving(3).with("e-1", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)).with("e-2", func(m *etcd.Member) { m.Volume = etcd.Volume{} })
 	want := []string{
 		"etcd lists 3 voters and 0 learners; 1 voters serve and e-0 leads.",
 		"e-0: voter, healthy, pod ready, runs " + etcd.Newest + ", log at 1000 of 1000.",

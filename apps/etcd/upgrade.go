@@ -51,9 +51,9 @@ func cannotRead(lastWords string) bool {
 // SnapshotCoversOldLog promises that no member gets 3.7 that would end at an entry of an
 // older release.
 var SnapshotCoversOldLog = lifecycle.Gate[World]{
-	Name: "SnapshotCoversOldLog",
-	Harm: func(w World) int { return w.count(func(m Member) bool { return m.OldLog && runs37(m) }) },
-	Says: func(_, _ World, s lifecycle.Step) string {
+	Name:      "SnapshotCoversOldLog",
+	Violation: func(w World) int { return w.count(func(m Member) bool { return m.OldLog && runs37(m) }) },
+	Message: func(_, _ World, s lifecycle.Step) string {
 		return fmt.Sprintf("etcd 3.7 cannot read entries that a release before 3.6 wrote into the log of %s. "+
 			"It passes when a snapshot of %s covers them.", s.Target, s.Target)
 	},
@@ -71,7 +71,7 @@ func beyond(want *etcdv1.EtcdCluster, seen World) bool {
 }
 
 // readable is the version that the member may get next: 3.6 as long as 3.7 cannot read its log.
-func (g goal) readable(m Member, next version) version {
+func (g desired) readable(m Member, next version) version {
 	if !m.OldLog || next.minor < newFormatOnly {
 		return next
 	}
@@ -82,7 +82,7 @@ func (g goal) readable(m Member, next version) version {
 }
 
 // snapshots is how often a member of the version writes one: all the time, where 3.7 comes next.
-func (g goal) snapshots(v version) Snapshots {
+func (g desired) snapshots(v version) Snapshots {
 	first, err := parse(memory(g.EtcdCluster).FirstVersion)
 	if g.beyond && v.minor == readsOldEntries && (err != nil || first.minor < readsOldEntries) {
 		return Frequent
@@ -91,7 +91,7 @@ func (g goal) snapshots(v version) Snapshots {
 }
 
 // uncovered waits until the members' snapshots cover what an older release wrote.
-func uncovered(want goal, seen World) lifecycle.Decision {
+func uncovered(want desired, seen World) lifecycle.Decision {
 	old := func(m Member) bool { return ourListed(m) && m.OldLog && m.Set.Snapshots == Frequent }
 	m, ok := seen.find(old)
 	if !ok || !want.beyond {

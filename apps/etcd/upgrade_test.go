@@ -30,7 +30,7 @@ func proven(m *etcd.Member) { snapping(m); m.OldLog = false }
 
 // broken got 3.7 from an older operator, and ends at an entry of an older release.
 func broken(m *etcd.Member) {
-	trouble(lifecycle.CrashLooping, time.Minute)(m)
+	trouble(lifecycle.PodProblemCrashLoopBackOff, time.Minute)(m)
 	m.OldLog, m.Set.Version, m.Pod.Version = true, "3.7.3", "3.7.3"
 }
 
@@ -147,7 +147,7 @@ func TestEpitaph(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if said := etcd.Epitaph(c.words); said != c.says {
+			if said := etcd.FatalMessage(c.words); said != c.says {
 				t.Errorf("it says %q, want %q", said, c.says)
 			}
 		})

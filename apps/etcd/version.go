@@ -80,10 +80,10 @@ func compare(a, b version) int {
 	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
 }
 
-// hop is the next version on the way from one to another: one minor release at a
+// nextVersion is the next version on the way from one to another: one minor release at a
 // time, each left only from a patch that is sound (etcd.io/docs, upgrades). Back it
 // goes only within a minor release.
-func hop(from, to version) version {
+func nextVersion(from, to version) version {
 	switch need := sound[from.minor]; {
 	case from.minor >= to.minor:
 		return to
@@ -98,7 +98,7 @@ func hop(from, to version) version {
 
 // forGood marks the step with which the last member leaves a minor release: etcd then
 // writes the newer format, and no way leads back.
-func forGood(want goal, seen World, m Member, to version, s lifecycle.Step) lifecycle.Step {
+func forGood(want desired, seen World, m Member, to version, s lifecycle.Step) lifecycle.Step {
 	older := func(m Member) bool {
 		v, err := parse(ran(want.EtcdCluster, m))
 		return err == nil && ourListed(m) && v.minor < to.minor
@@ -107,7 +107,7 @@ func forGood(want goal, seen World, m Member, to version, s lifecycle.Step) life
 		return s
 	}
 	s.Message += fmt.Sprintf(" With it the whole cluster is at 3.%d and cannot go back.", to.minor)
-	return class(s, lifecycle.Irreversible)
+	return class(s, lifecycle.ClassIrreversible)
 }
 
 // refusal is why one version cannot follow another; empty if it can.

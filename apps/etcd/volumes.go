@@ -40,15 +40,15 @@ func small(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	if Volatile(want) || size == nil || !ours(m) || seen.Listed && !listed(m) {
 		return false
 	}
-	return m.Volume.Exists && !m.Volume.Lost && !m.Volume.Doomed && m.Volume.Size < size.Value()
+	return m.Volume.Exists && !m.Volume.Lost && !m.Volume.Terminating && m.Volume.Size < size.Value()
 }
 
 // roomForPod makes the pod of a member again that could not run before its volume grew. Some
 // storage grows the filesystem only at a mount, and the kubelet waits up to five minutes
 // before it tries a container again. A member that serves keeps its pod.
-func roomForPod(want goal, seen World) lifecycle.Decision {
+func roomForPod(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.CrashLooping && !m.Pod.Leaving && !seen.serving(m) && !m.Volume.Doomed && !obstructed(m)
+		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff && !m.Pod.Leaving && !seen.serving(m) && !m.Volume.Terminating && !obstructed(m)
 	})
 	if !ok || Volatile(want.EtcdCluster) {
 		return lifecycle.Decision{}

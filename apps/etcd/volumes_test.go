@@ -25,7 +25,7 @@ func sized(c *etcdv1.EtcdCluster, size string) *etcdv1.EtcdCluster {
 func enlarged() *etcdv1.EtcdCluster { return sized(wanted(3), "16Gi") }
 
 // crammed is a member that ends again and again because its volume is full.
-func crammed(m *etcd.Member) { trouble(lifecycle.CrashLooping, time.Hour)(m) }
+func crammed(m *etcd.Member) { trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)(m) }
 
 func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 	unformed := scene{etcd.World{ClusterID: 1}}
@@ -53,7 +53,7 @@ func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 		"RepairFirst": {"a volume that cannot grow holds up no repair", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
 		"Unlisted":    {"the volume of a removed member goes", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed Dismiss e-3 (MemberRemoved)"},
 		"Grew":        {"a filesystem may grow at mount only", enlarged(), grown(serving(3)).with("e-1", grew), "Proceed Restart e-1 (VolumeGrown)"},
-		"GrewDoomed":  {"no pod runs on a claim that is being deleted", enlarged(), grown(serving(3)).with("e-1", grew).with("e-1", func(m *etcd.Member) { m.Volume.Doomed, m.Volume.Lost = true, true }), "Proceed RemoveMember e-1 (MemberDead)"},
+		"GrewDoomed":  {"no pod runs on a claim that is being deleted", enlarged(), grown(serving(3)).with("e-1", grew).with("e-1", func(m *etcd.Member) { m.Volume.Terminating, m.Volume.Lost = true, true }), "Proceed RemoveMember e-1 (MemberDead)"},
 		"GrewServing": {"a member that serves keeps its pod", enlarged(), grown(serving(3)).with("e-1", func(m *etcd.Member) { m.Volume.AwaitsPod = true }), "Settled AsDeclared"},
 	}
 	for name, p := range pages {
@@ -70,7 +70,7 @@ func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 // data does not.
 func TestQuorumLostStandsWhileKubernetesTriesAgain(t *testing.T) {
 	gone := func(m *etcd.Member) {
-		trouble(lifecycle.CrashLooping, time.Minute)(m)
+		trouble(lifecycle.PodProblemCrashLoopBackOff, time.Minute)(m)
 		m.Volume.Spoiled, m.Volume.Lost = true, true
 	}
 	trying := func(m *etcd.Member) { gone(m); m.Volume.Lost, m.Volume.Detail = false, "" }

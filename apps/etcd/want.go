@@ -40,7 +40,7 @@ func present(want *etcdv1.EtcdCluster, seen World) version {
 }
 
 func ran(want *etcdv1.EtcdCluster, m Member) string {
-	if m.Version != "" || m.Stranger {
+	if m.Version != "" || m.Unmanaged {
 		return m.Version
 	}
 	return remembered(want, m.Name).Version
@@ -56,10 +56,10 @@ func remembered(want *etcdv1.EtcdCluster, name string) etcdv1.MemberStatus {
 	return etcdv1.MemberStatus{}
 }
 
-// heading is the version that the members are to have next: the target, or a stop
+// targetVersion is the version that the members are to have next: the target, or a stop
 // on the way to it. Where the way is barred it is the present one. It is nothing if
 // the cluster has formed and nobody knows with which version.
-func heading(want *etcdv1.EtcdCluster, seen World) version {
+func targetVersion(want *etcdv1.EtcdCluster, seen World) version {
 	from := present(want, seen)
 	to, err := target(want)
 	switch {
@@ -70,7 +70,7 @@ func heading(want *etcdv1.EtcdCluster, seen World) version {
 	case from == version{}:
 		return version{}
 	}
-	next := hop(from, to)
+	next := nextVersion(from, to)
 	if next.minor >= newFormatOnly && halted(want, seen) {
 		return from
 	}
@@ -113,8 +113,8 @@ func redressed(a, b string) bool {
 	return spec != otherSpec || trust != "" && otherTrust != "" && trust != otherTrust
 }
 
-// goal is what is wanted, with what follows from it worked out once a turn.
-type goal struct {
+// desired is what is wanted, with what follows from it worked out once a turn.
+type desired struct {
 	*etcdv1.EtcdCluster
 	// revision and next are what a member's pod is to have now.
 	revision string
@@ -130,8 +130,8 @@ type goal struct {
 	beyond bool
 }
 
-func aim(want *etcdv1.EtcdCluster, seen World) goal {
-	g := goal{EtcdCluster: want, revision: dressing(want, seen), next: heading(want, seen), room: int(want.Spec.Size)}
+func computeDesired(want *etcdv1.EtcdCluster, seen World) desired {
+	g := desired{EtcdCluster: want, revision: dressing(want, seen), next: targetVersion(want, seen), room: int(want.Spec.Size)}
 	g.joins, g.beyond = joining(want, seen, g.next), beyond(want, seen)
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // nobody knows better than the user
@@ -146,24 +146,24 @@ func aim(want *etcdv1.EtcdCluster, seen World) goal {
 
 // replaces says that a member goes as soon as another serves in its place: a restart
 // would lose its data.
-func (g goal) replaces(m Member) bool {
-	return ourListed(m) && (doomed(m) || Volatile(g.EtcdCluster) && g.outdates(m))
+func (g desired) replaces(m Member) bool {
+	return ourListed(m) && (claimTerminating(m) || Volatile(g.EtcdCluster) && g.outdates(m))
 }
 
 // outdates says that a member of the list has another spec or version than it
 // should. A doomed one is replaced anyway, and an obstructed one could not start again.
-func (g goal) outdates(m Member) bool {
-	return ourListed(m) && !doomed(m) && !obstructed(m) && g.mismatches(m)
+func (g desired) outdates(m Member) bool {
+	return ourListed(m) && !claimTerminating(m) && !obstructed(m) && g.mismatches(m)
 }
 
 // distrusts says that a member runs with other authorities than it should.
-func (g goal) distrusts(m Member) bool {
+func (g desired) distrusts(m Member) bool {
 	return g.outdates(m) && g.difference(m) == authoritiesChanged
 }
 
 // version is what a member has or had, so that it never starts with one that is
 // older than its data; a member that had none gets that of who joins.
-func (g goal) version(m Member) version {
+func (g desired) version(m Member) version {
 	for _, s := range []string{m.Set.Version, m.Volume.Version, ran(g.EtcdCluster, m)} {
 		if v, err := parse(s); err == nil {
 			return v
@@ -174,7 +174,7 @@ func (g goal) version(m Member) version {
 
 // after is the version that the member has next: its own if no other is known to be
 // right.
-func (g goal) after(m Member) version {
+func (g desired) after(m Member) version {
 	if g.next != (version{}) {
 		return g.readable(m, g.next)
 	}
@@ -183,7 +183,7 @@ func (g goal) after(m Member) version {
 
 // mismatches looks at the template and at the pod; a pod that is being deleted will
 // be made anew from the template.
-func (g goal) mismatches(m Member) bool {
+func (g desired) mismatches(m Member) bool {
 	next := g.after(m)
 	differs := func(revision, v string, s Snapshots) bool {
 		rarer := m.OldLog && s == Usual && g.snapshots(next) == Frequent
@@ -194,7 +194,7 @@ func (g goal) mismatches(m Member) bool {
 }
 
 // difference is the reason why an outdated member is restarted.
-func (g goal) difference(m Member) string {
+func (g desired) difference(m Member) string {
 	spec, _, _ := strings.Cut(g.revision, ".")
 	switch {
 	case m.Version != g.after(m).String():
@@ -272,7 +272,7 @@ func MayHaveAdded(want *etcdv1.EtcdCluster, name string) bool {
 func nextNumber(want *etcdv1.EtcdCluster, seen World) int64 {
 	next := memory(want).NextMember
 	for _, m := range seen.Members {
-		if !m.Stranger {
+		if !m.Unmanaged {
 			next = max(next, Number(m.Name)+1)
 		}
 	}

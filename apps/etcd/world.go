@@ -59,8 +59,8 @@ type Member struct {
 	Name string
 	// PeerURL is where etcd's list says that other members reach it.
 	PeerURL string
-	// Stranger says that it is not one of ours: its peer URL is none that we give.
-	Stranger bool
+	// Unmanaged says that it is not one of ours: its peer URL is none that we give.
+	Unmanaged bool
 
 	// ID, Role and Joined are etcd's member list. Joined says that it has started
 	// at least once: the list has its client URLs.
@@ -68,7 +68,7 @@ type Member struct {
 	Role   Role
 	Joined bool
 
-	Door Door
+	Bootstrap BootstrapMode
 	// Obstacle is why the member cannot be started.
 	Obstacle Obstacle
 	Set      Set
@@ -130,14 +130,14 @@ const (
 	Voter   Role = "Voter"
 )
 
-// Door is what a member without data is told to do when it starts.
-type Door string
+// BootstrapMode is what a member without data is told to do when it starts.
+type BootstrapMode string
 
-// Shut is the zero value: a member without data must not start.
+// BootstrapDisabled is the zero value: a member without data must not start.
 const (
-	Shut      Door = ""
-	Bootstrap Door = "Bootstrap"
-	Join      Door = "Join"
+	BootstrapDisabled BootstrapMode = ""
+	BootstrapCluster  BootstrapMode = "Bootstrap"
+	BootstrapJoin     BootstrapMode = "Join"
 )
 
 // Health is what a member says about itself.
@@ -182,9 +182,9 @@ type Set struct {
 // and exists as long as the StatefulSet.
 type Volume struct {
 	Exists bool
-	// Doomed says that the claim is being deleted. Kubernetes keeps it, and with it the
+	// Terminating says that the claim is being deleted. Kubernetes keeps it, and with it the
 	// data, as long as a pod uses it (KEP-499, storage object in use protection).
-	Doomed bool
+	Terminating bool
 	// Stripped says that the claim lacks labels by which Governor finds it.
 	Stripped bool
 	// Owned says that Kubernetes deletes the claim with the cluster.
@@ -229,7 +229,7 @@ type Pod struct {
 	// Node it runs on, and the zone of that; empty if not known.
 	Node, Zone string
 	// Trouble is what hinders it, Detail in Kubernetes' or etcd's own words.
-	Trouble lifecycle.Trouble
+	Trouble lifecycle.PodProblem
 	Detail  string
 	// LastWords are those with which etcd last ended, while the pod is not ready.
 	LastWords string
@@ -241,25 +241,25 @@ type Pod struct {
 // serving: it bounds what a member that is wrong about itself can do.
 const lag = 5000
 
-func voter(m Member) bool    { return m.Role == Voter }
-func learner(m Member) bool  { return m.Role == Learner }
-func listed(m Member) bool   { return m.Role != Outside }
-func ours(m Member) bool     { return !m.Stranger }
-func inKube(m Member) bool   { return m.Set.Exists || m.Volume.Exists }
-func opened(m Member) bool   { return m.Door != Shut }
-func stranger(m Member) bool { return m.Stranger && listed(m) }
+func voter(m Member) bool        { return m.Role == Voter }
+func learner(m Member) bool      { return m.Role == Learner }
+func listed(m Member) bool       { return m.Role != Outside }
+func ours(m Member) bool         { return !m.Unmanaged }
+func inKube(m Member) bool       { return m.Set.Exists || m.Volume.Exists }
+func mayBootstrap(m Member) bool { return m.Bootstrap != BootstrapDisabled }
+func unmanaged(m Member) bool    { return m.Unmanaged && listed(m) }
 
-// bereft has lost its data. A StatefulSet is made after its volume, so one without
+// dataLost has lost its data. A StatefulSet is made after its volume, so one without
 // a volume has lost it; the volume is never made again under the same name. No other
 // pod can use a claim that is being deleted.
-func bereft(m Member) bool {
-	has := m.Volume.Exists && (!m.Volume.Doomed || holdsVolume(m.Pod))
+func dataLost(m Member) bool {
+	has := m.Volume.Exists && (!m.Volume.Terminating || holdsVolume(m.Pod))
 	return m.Volume.Lost || ours(m) && !has && (m.Joined || m.Set.Exists)
 }
 
-// doomed members have their data as long as their present pod lasts: they count and
+// claimTerminating members have their data as long as their present pod lasts: they count and
 // serve, and are replaced before they go.
-func doomed(m Member) bool { return ours(m) && m.Volume.Doomed && !bereft(m) }
+func claimTerminating(m Member) bool { return ours(m) && m.Volume.Terminating && !dataLost(m) }
 
 // holdsVolume says that the pod keeps a deleted claim alive. A pod without a node does
 // not (pkg/controller/volume/pvcprotection, podUsesPVC).
@@ -268,8 +268,8 @@ func holdsVolume(p Pod) bool { return p.Exists && !p.Ended && p.Node != "" }
 // serving needs two witnesses: the member's own answer, and the kubelet's probe. A
 // stranger has no pod that we know of.
 func (w World) serving(m Member) bool {
-	return m.Health == Healthy && !bereft(m) && m.Index+lag >= w.index() &&
-		(m.Stranger || m.Pod.Ready && !m.Pod.Leaving)
+	return m.Health == Healthy && !dataLost(m) && m.Index+lag >= w.index() &&
+		(m.Unmanaged || m.Pod.Ready && !m.Pod.Leaving)
 }
 
 // index is the leader's, else the furthest.
@@ -320,8 +320,8 @@ func (w World) leader() (Member, bool) {
 	return w.find(func(m Member) bool { return m.Leads && listed(m) })
 }
 
-// covert members have a pod that clients are not led to, now or when it is made anew.
-func covert(m Member) bool {
+// unexposed members have a pod that clients are not led to, now or when it is made anew.
+func unexposed(m Member) bool {
 	return m.Set.Exists && m.Set.Exposure != Exposed || m.Pod.Exists && !m.Pod.Leaving && m.Pod.Exposure != Exposed
 }
 
@@ -360,5 +360,5 @@ func (w World) change(name string, edit func(*Member)) World {
 
 // place is where a new member goes: after our own, before strangers.
 func (w World) place(name string) int {
-	return w.count(func(m Member) bool { return !m.Stranger && Number(m.Name) < Number(name) })
+	return w.count(func(m Member) bool { return !m.Unmanaged && Number(m.Name) < Number(name) })
 }

@@ -97,8 +97,8 @@ func lost(m *etcd.Member) {
 	m.Volume = etcd.Volume{}
 }
 
-// doomed has a claim that is being deleted under its running pod.
-func doomed(m *etcd.Member) { m.Volume.Doomed = true }
+// claimTerminating has a claim that is being deleted under its running pod.
+func claimTerminating(m *etcd.Member) { m.Volume.Terminating = true }
 
 // scaledToZero has no pod since somebody scaled its StatefulSet.
 func scaledToZero(m *etcd.Member) {
@@ -107,7 +107,7 @@ func scaledToZero(m *etcd.Member) {
 }
 
 // trouble hinders the pod.
-func trouble(t lifecycle.Trouble, ago time.Duration) func(*etcd.Member) {
+func trouble(t lifecycle.PodProblem, ago time.Duration) func(*etcd.Member) {
 	return func(m *etcd.Member) {
 		down(ago)(m)
 		m.Pod.Trouble, m.Pod.Detail = t, "in Kubernetes' words"

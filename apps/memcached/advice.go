@@ -9,8 +9,8 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 )
 
-// Advise says what a user may not expect of a declaration that is legal.
-func (Planner) Advise(old, want *cachev1.Memcached) []string {
+// Warnings says what a user may not expect of a declaration that is legal.
+func (Planner) Warnings(old, want *cachev1.Memcached) []string {
 	var said []string
 	for _, advice := range []func(old, want *cachev1.Memcached) string{
 		noServer, loneServer, looseImage, everyServerReplaced,

@@ -12,7 +12,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-var _ lifecycle.Adviser[*cachev1.Memcached] = memcached.Planner{}
+var _ lifecycle.Warner[*cachev1.Memcached] = memcached.Planner{}
 
 // edited is an instance of the size with the edits.
 func edited(size int32, edits ...func(*cachev1.Memcached)) *cachev1.Memcached {
@@ -88,7 +88,7 @@ func TestAdvise(t *testing.T) {
 		"KeepsDefault": {"the image chosen at creation stays", edited(3, chosen), edited(3, chosen), nil},
 	}
 	for name, c := range cases {
-		t.Run(name, func(t *testing.T) { advises(t, c.reason, memcached.Planner{}.Advise(c.old, c.want), c.says) })
+		t.Run(name, func(t *testing.T) { advises(t, c.reason, memcached.Planner{}.Warnings(c.old, c.want), c.says) })
 	}
 }
 

@@ -15,13 +15,13 @@ func (Planner) Conditions(want *cachev1.Memcached, seen World, d lifecycle.Decis
 	answering, size := seen.answering(), want.Spec.Size
 	message := fmt.Sprintf("%d of %d servers answer.", answering, size)
 	available := lifecycle.Condition{
-		Type: "Available", Status: lifecycle.Truth(answering > 0), Reason: "ServersAnswer", Message: message,
+		Type: "Available", Status: lifecycle.StatusOf(answering > 0), Reason: "ServersAnswer", Message: message,
 	}
 	if answering == 0 {
 		available.Reason = d.Reason
 	}
 	degraded := lifecycle.Condition{
-		Type: "Degraded", Status: lifecycle.Truth(answering < size), Reason: "AllAnswer", Message: message,
+		Type: "Degraded", Status: lifecycle.StatusOf(answering < size), Reason: "AllAnswer", Message: message,
 	}
 	if answering < size {
 		degraded.Reason = d.Reason

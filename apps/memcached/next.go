@@ -56,24 +56,24 @@ func podsRefused(seen World) lifecycle.Decision {
 }
 
 func imageUnpullable(seen World) lifecycle.Decision {
-	return blockedBy(seen, lifecycle.ImageUnpullable,
+	return blockedBy(seen, lifecycle.PodProblemImagePullBackOff,
 		"Correct spec.image or spec.version, or give spec.pod.imagePullSecrets; the pull is tried again by itself.")
 }
 
 func containerMisfit(seen World) lifecycle.Decision {
-	return blockedBy(seen, lifecycle.BadContainer, "Correct spec.image, spec.resources or the node.")
+	return blockedBy(seen, lifecycle.PodProblemContainerCannotStart, "Correct spec.image, spec.resources or the node.")
 }
 
 func crashLooping(seen World) lifecycle.Decision {
-	return blockedBy(seen, lifecycle.CrashLooping, "See what it says with: kubectl logs --previous, and correct the spec.")
+	return blockedBy(seen, lifecycle.PodProblemCrashLoopBackOff, "See what it says with: kubectl logs --previous, and correct the spec.")
 }
 
-func blockedBy(seen World, t lifecycle.Trouble, remedy string) lifecycle.Decision {
+func blockedBy(seen World, t lifecycle.PodProblem, remedy string) lifecycle.Decision {
 	p, ok := seen.inTrouble(t)
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return verdict(p.New && t != lifecycle.Unschedulable, string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
+	return verdict(p.New && t != lifecycle.PodProblemUnschedulable, string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
 }
 
 // verdict tells a change that has failed from a fault: while pods of an earlier spec are
@@ -86,7 +86,7 @@ func verdict(changed bool, reason, message string) lifecycle.Decision {
 }
 
 func unschedulable(seen World, now time.Time) lifecycle.Decision {
-	p, ok := seen.inTrouble(lifecycle.Unschedulable)
+	p, ok := seen.inTrouble(lifecycle.PodProblemUnschedulable)
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -100,7 +100,7 @@ func unschedulable(seen World, now time.Time) lifecycle.Decision {
 	if p.New && seen.Rollout.Stuck {
 		return lifecycle.Decision{} // the change had its time
 	}
-	return blockedBy(seen, lifecycle.Unschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
+	return blockedBy(seen, lifecycle.PodProblemUnschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
 }
 
 func rolloutStuck(seen World) lifecycle.Decision {

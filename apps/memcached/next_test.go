@@ -39,8 +39,8 @@ func TestNext(t *testing.T) {
 	policy.Refused = "violates PodSecurity"
 	stuck := rolled(2)
 	stuck.Stuck = true
-	lost := memcached.Pod{Trouble: lifecycle.Unschedulable, Since: noon.Add(-time.Minute)}
-	looking := memcached.Pod{Trouble: lifecycle.Unschedulable, Since: noon.Add(-time.Second)}
+	lost := memcached.Pod{Trouble: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Minute)}
+	looking := memcached.Pod{Trouble: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Second)}
 	cases := map[string]struct {
 		reason  string
 		size    int32
@@ -48,38 +48,38 @@ func TestNext(t *testing.T) {
 		outcome lifecycle.Outcome
 		want    string
 	}{
-		"Nothing":      {"the Deployment is being made", 2, memcached.World{}, lifecycle.Waiting, "RollingOut"},
-		"All":          {"every server answers", 2, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.Done, "AllAnswer"},
-		"Zero":         {"no server is wanted", 0, memcached.World{Rollout: rolled(0)}, lifecycle.Done, "ScaledToZero"},
-		"NotAnswering": {"a pod that runs but does not answer is not there", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{})}, lifecycle.Waiting, "RollingOut"},
+		"Nothing":      {"the Deployment is being made", 2, memcached.World{}, lifecycle.OutcomeWait, "RollingOut"},
+		"All":          {"every server answers", 2, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.OutcomeSettled, "AllAnswer"},
+		"Zero":         {"no server is wanted", 0, memcached.World{Rollout: rolled(0)}, lifecycle.OutcomeSettled, "ScaledToZero"},
+		"NotAnswering": {"a pod that runs but does not answer is not there", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{})}, lifecycle.OutcomeWait, "RollingOut"},
 		"OldStatus": {
 			"a status about an older spec proves nothing", 1,
-			memcached.World{Rollout: memcached.Rollout{Updated: 1, Total: 1}, Pods: pods(answers)}, lifecycle.Waiting, "RollingOut",
+			memcached.World{Rollout: memcached.Rollout{Updated: 1, Total: 1}, Pods: pods(answers)}, lifecycle.OutcomeWait, "RollingOut",
 		},
 		"OldPodsStay": {
 			"a pod of the old template still answers", 1,
 			memcached.World{Rollout: memcached.Rollout{Current: true, Updated: 1, Total: 2}, Pods: pods(answers, answers)},
-			lifecycle.Waiting, "RollingOut",
+			lifecycle.OutcomeWait, "RollingOut",
 		},
 		"Leaving": {
 			"a pod that is being deleted does not count", 1,
-			memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Ready: true, Leaving: true})}, lifecycle.Waiting, "RollingOut",
+			memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Ready: true, Leaving: true})}, lifecycle.OutcomeWait, "RollingOut",
 		},
 		"LeavingBeside": {
 			"nor does it keep the rest from being settled", 1,
-			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Leaving: true, Trouble: lifecycle.CrashLooping})},
-			lifecycle.Done, "AllAnswer",
+			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Leaving: true, Trouble: lifecycle.PodProblemCrashLoopBackOff})},
+			lifecycle.OutcomeSettled, "AllAnswer",
 		},
-		"Quota":    {"the quota is named", 2, memcached.World{Rollout: quota, Pods: pods(answers)}, lifecycle.Blocked, "QuotaExceeded"},
-		"Policy":   {"so is any other refusal", 2, memcached.World{Rollout: policy, Pods: pods(answers)}, lifecycle.Blocked, "PodsRefused"},
-		"Image":    {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
-		"Config":   {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.BadContainer})}, lifecycle.Blocked, "ContainerCannotStart"},
-		"Crash":    {"memcached ends again and again", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.CrashLooping})}, lifecycle.Blocked, "CrashLoopBackOff"},
-		"Looking":  {"an autoscaler gets its time", 1, memcached.World{Rollout: rolled(1), Pods: pods(looking)}, lifecycle.Waiting, "Scheduling"},
-		"NoNode":   {"then it is a hindrance", 1, memcached.World{Rollout: rolled(1), Pods: pods(lost)}, lifecycle.Blocked, "Unschedulable"},
-		"Stuck":    {"Kubernetes has given up waiting", 2, memcached.World{Rollout: stuck, Pods: pods(answers, memcached.Pod{})}, lifecycle.Blocked, "RolloutStuck"},
-		"Surest":   {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Trouble: lifecycle.ImageUnpullable})}, lifecycle.Blocked, "ImagePullBackOff"},
-		"ScaleOut": {"more are wanted than are there", 3, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.Waiting, "RollingOut"},
+		"Quota":    {"the quota is named", 2, memcached.World{Rollout: quota, Pods: pods(answers)}, lifecycle.OutcomeBlocked, "QuotaExceeded"},
+		"Policy":   {"so is any other refusal", 2, memcached.World{Rollout: policy, Pods: pods(answers)}, lifecycle.OutcomeBlocked, "PodsRefused"},
+		"Image":    {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.PodProblemImagePullBackOff})}, lifecycle.OutcomeBlocked, "ImagePullBackOff"},
+		"Config":   {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.PodProblemContainerCannotStart})}, lifecycle.OutcomeBlocked, "ContainerCannotStart"},
+		"Crash":    {"memcached ends again and again", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.PodProblemCrashLoopBackOff})}, lifecycle.OutcomeBlocked, "CrashLoopBackOff"},
+		"Looking":  {"an autoscaler gets its time", 1, memcached.World{Rollout: rolled(1), Pods: pods(looking)}, lifecycle.OutcomeWait, "Scheduling"},
+		"NoNode":   {"then it is a hindrance", 1, memcached.World{Rollout: rolled(1), Pods: pods(lost)}, lifecycle.OutcomeBlocked, "Unschedulable"},
+		"Stuck":    {"Kubernetes has given up waiting", 2, memcached.World{Rollout: stuck, Pods: pods(answers, memcached.Pod{})}, lifecycle.OutcomeBlocked, "RolloutStuck"},
+		"Surest":   {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Trouble: lifecycle.PodProblemImagePullBackOff})}, lifecycle.OutcomeBlocked, "ImagePullBackOff"},
+		"ScaleOut": {"more are wanted than are there", 3, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.OutcomeWait, "RollingOut"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -146,8 +146,8 @@ func TestARolloutSaysWhatItWaitsFor(t *testing.T) {
 func every(visit func(size int32, seen memcached.World)) {
 	states := []memcached.Pod{
 		{}, answers, {Ready: true, Leaving: true}, {Leaving: true},
-		{Trouble: lifecycle.Unschedulable, Since: noon.Add(-time.Hour)}, {Trouble: lifecycle.Unschedulable, Since: noon},
-		{Trouble: lifecycle.ImageUnpullable}, {Trouble: lifecycle.BadContainer}, {Trouble: lifecycle.CrashLooping},
+		{Trouble: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Hour)}, {Trouble: lifecycle.PodProblemUnschedulable, Since: noon},
+		{Trouble: lifecycle.PodProblemImagePullBackOff}, {Trouble: lifecycle.PodProblemContainerCannotStart}, {Trouble: lifecycle.PodProblemCrashLoopBackOff},
 	}
 	vectors := [][]memcached.Pod{{}}
 	for n := 0; n < len(vectors); n++ {
@@ -175,10 +175,10 @@ func TestEverySmallWorld(t *testing.T) {
 		p := memcached.Planner{}
 		d := p.Next(want, seen, noon)
 		p.Status(want, seen)
-		if !d.Speaks() || d.Reason == "" || d.Message == "" || d.Outcome == lifecycle.Proceeding {
+		if !d.IsSet() || d.Reason == "" || d.Message == "" || d.Outcome == lifecycle.OutcomeProceed {
 			t.Fatalf("%+v: %s is no answer", seen, d)
 		}
-		if d.Outcome == lifecycle.Done && want.Status.ReadyReplicas != size {
+		if d.Outcome == lifecycle.OutcomeSettled && want.Status.ReadyReplicas != size {
 			t.Fatalf("%+v: settled with %d of %d answering", seen, want.Status.ReadyReplicas, size)
 		}
 		for _, c := range p.Conditions(want, seen, d) {
@@ -197,7 +197,7 @@ func TestAWaitThatEndsWellLeadsOn(t *testing.T) {
 		p := memcached.Planner{}
 		for range 5 {
 			d := p.Next(instance(size), seen, noon)
-			if d.Outcome != lifecycle.Waiting {
+			if d.Outcome != lifecycle.OutcomeWait {
 				return
 			}
 			_, seen = p.Effect(seen, d.Step)

@@ -8,7 +8,7 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/trial"
+	"github.com/governor-dev/governor/lifecycle/plannertest"
 )
 
 // hindered are the reasons for which only a person can help.
@@ -19,15 +19,15 @@ var hindered = map[string]bool{
 
 // Every instance of up to two pods in any state, with any count of the Deployment's, for every size.
 func TestEverySmallWorldComesToAGoodEnd(t *testing.T) {
-	long := trial.Noon.Add(-time.Hour)
+	long := plannertest.TestTime.Add(-time.Hour)
 	states := []memcached.Pod{
-		{Ready: true}, {}, {Leaving: true}, {Ready: true, Leaving: true}, {Trouble: lifecycle.ImageUnpullable},
-		{Trouble: lifecycle.Unschedulable, Since: trial.Noon}, {Trouble: lifecycle.Unschedulable, Since: long}, {Trouble: lifecycle.CrashLooping},
+		{Ready: true}, {}, {Leaving: true}, {Ready: true, Leaving: true}, {Trouble: lifecycle.PodProblemImagePullBackOff},
+		{Trouble: lifecycle.PodProblemUnschedulable, Since: plannertest.TestTime}, {Trouble: lifecycle.PodProblemUnschedulable, Since: long}, {Trouble: lifecycle.PodProblemCrashLoopBackOff},
 	}
-	subject := trial.Subject[*cachev1.Memcached, memcached.World]{
+	subject := plannertest.Subject[*cachev1.Memcached, memcached.World]{
 		Planner: memcached.Planner{},
 		May: func(_ *cachev1.Memcached, _ memcached.World, d lifecycle.Decision) bool {
-			return d.Outcome == lifecycle.Blocked && hindered[d.Reason]
+			return d.Outcome == lifecycle.OutcomeBlocked && hindered[d.Reason]
 		},
 		Kept: func(want *cachev1.Memcached, seen memcached.World) error {
 			if seen.Rollout.Total != want.Spec.Size || len(seen.Pods) < int(want.Spec.Size) {
@@ -36,8 +36,8 @@ func TestEverySmallWorldComesToAGoodEnd(t *testing.T) {
 			return nil
 		},
 	}
-	trial.Worlds(t, subject, func(yield func(*cachev1.Memcached, memcached.World) bool) {
-		for pods := range trial.Bags(2, states...) {
+	plannertest.Worlds(t, subject, func(yield func(*cachev1.Memcached, memcached.World) bool) {
+		for pods := range plannertest.Bags(2, states...) {
 			for size := range int32(4) {
 				for updated := range int32(4) {
 					want := &cachev1.Memcached{}

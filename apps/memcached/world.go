@@ -40,7 +40,7 @@ type Pod struct {
 	// Leaving says that it is being deleted.
 	Leaving bool
 	// Trouble is what hinders it.
-	Trouble lifecycle.Trouble
+	Trouble lifecycle.PodProblem
 	// Detail is Kubernetes' own words about the trouble.
 	Detail string
 	// Since is when it began to be as it is.
@@ -76,7 +76,7 @@ func (w World) renewing() bool {
 
 // inTrouble returns the first pod with the trouble. Those that are being replaced do not
 // count.
-func (w World) inTrouble(t lifecycle.Trouble) (Pod, bool) {
+func (w World) inTrouble(t lifecycle.PodProblem) (Pod, bool) {
 	renewing := w.renewing()
 	for _, p := range w.Pods {
 		if p.Trouble == t && !p.Leaving && p.New == renewing {

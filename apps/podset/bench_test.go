@@ -16,7 +16,7 @@ func BenchmarkTurn(b *testing.B) {
 		d := p.Next(want, seen, now)
 		p.Status(want, seen)
 		p.Conditions(want, seen, d)
-		if d.Outcome != lifecycle.Waiting {
+		if d.Outcome != lifecycle.OutcomeWait {
 			b.Fatal(d)
 		}
 	}

@@ -18,7 +18,7 @@ func (Planner) Conditions(want *appv1.PodSet, seen World, d lifecycle.Decision) 
 		if !well {
 			reason = d.Reason
 		}
-		return lifecycle.Condition{Type: kind, Status: lifecycle.Truth(is), Reason: reason, Message: message}
+		return lifecycle.Condition{Type: kind, Status: lifecycle.StatusOf(is), Reason: reason, Message: message}
 	}
 	enough, whole := available >= promise(want), available >= wanted
 	return []lifecycle.Condition{
@@ -42,7 +42,7 @@ func (Planner) Status(want *appv1.PodSet, seen World) {
 	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
 }
 
-// Meanwhile implements lifecycle.Forecaster.
-func (Planner) Meanwhile(during World) string {
+// Impact implements lifecycle.Forecaster.
+func (Planner) Impact(during World) string {
 	return fmt.Sprintf("%s of %d are available", counted(during.available()), during.active())
 }

@@ -13,21 +13,21 @@ import (
 func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	n := Count(step)
 	switch step.Name {
-	case LetGo:
+	case Release:
 		after = without(seen, (*Pod).stray)
 	case Adopt:
 		after = adopted(seen, step.Args[argTemplate])
-	case Shrink:
-		after = leaving(seen, Victims(seen.Actives(), n))
-	case Renew:
-		after = leaving(seen, Victims(seen.Outdated(step.Args[argTemplate]), n))
+	case DeletePods:
+		after = leaving(seen, PodsToDelete(seen.Actives(), n))
+	case ReplaceOutdated:
+		after = leaving(seen, PodsToDelete(seen.Outdated(step.Args[argTemplate]), n))
 		during = World{Pods: after.Pods, Least: number(step, argLeast)}
 		return during, after
-	case Succeed:
-		departed := Departed(seen, Removed(step))
-		after = born(without(seen, among(departed)), Heirs(step.Target, seen, departed, n), step)
-	case Grow:
-		after = born(seen, Births(step.Target, seen, n), step)
+	case ReplaceFinished:
+		departed := Finished(seen, Removed(step))
+		after = born(without(seen, among(departed)), Replacements(step.Target, seen, departed, n), step)
+	case CreatePods:
+		after = born(seen, NewPods(step.Target, seen, n), step)
 	case podsReady:
 		after = settled(seen)
 	case pauseOver:
@@ -73,7 +73,7 @@ func leaving(seen World, victims []Pod) World {
 }
 
 // born is the world with new pods, which have not started yet.
-func born(seen World, births []Birth, step lifecycle.Step) World {
+func born(seen World, births []NewPod, step lifecycle.Step) World {
 	pods := slices.Clone(seen.Pods)
 	for _, b := range births {
 		pods = append(pods, Pod{
@@ -89,7 +89,7 @@ func born(seen World, births []Birth, step lifecycle.Step) World {
 func settled(seen World) World {
 	return each(without(seen, func(p *Pod) bool { return p.Leaving }), func(p *Pod) {
 		if p.Active() {
-			p.Phase, p.Ready, p.Trouble, p.Detail = Running, true, lifecycle.NoTrouble, ""
+			p.Phase, p.Ready, p.Trouble, p.Detail = Running, true, lifecycle.PodProblemNone, ""
 		}
 	})
 }

@@ -44,8 +44,8 @@ func resting(now time.Time) func(*Pod) bool {
 	return func(p *Pod) bool { return p.ended() && now.Before(p.again()) }
 }
 
-// Departed are n ended pods, those that could be replaced earliest.
-func Departed(seen World, n int) []Pod {
+// Finished are n ended pods, those that could be replaced earliest.
+func Finished(seen World, n int) []Pod {
 	ended := seen.those((*Pod).ended)
 	slices.SortFunc(ended, func(a, b Pod) int {
 		return cmp.Or(a.again().Compare(b.again()), cmp.Compare(a.Name, b.Name))
@@ -53,9 +53,9 @@ func Departed(seen World, n int) []Pod {
 	return ended[:min(max(0, n), len(ended))]
 }
 
-// Heirs are n pods that take the places of departed ones.
-func Heirs(set string, seen World, departed []Pod, n int) []Birth {
-	heirs := Births(set, seen, n)
+// Replacements are n pods that take the places of departed ones.
+func Replacements(set string, seen World, departed []Pod, n int) []NewPod {
+	heirs := NewPods(set, seen, n)
 	for i := range heirs {
 		if i < len(departed) {
 			heirs[i].Attempt = departed[i].next()

@@ -12,9 +12,9 @@ func Gates() []lifecycle.Gate[World] { return []lifecycle.Gate[World]{KeepsAvail
 // KeepsAvailable promises that a changed template takes no more pods away at a time
 // than spec.maxUnavailable allows.
 var KeepsAvailable = lifecycle.Gate[World]{
-	Name: "KeepsAvailable",
-	Harm: func(w World) int { return max(0, w.Least-w.available()) },
-	Says: func(_, during World, _ lifecycle.Step) string {
+	Name:      "KeepsAvailable",
+	Violation: func(w World) int { return max(0, w.Least-w.available()) },
+	Message: func(_, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d pods would be available, at least %d have to be; it goes on when others are ready",
 			during.available(), during.Least)
 	},

@@ -32,20 +32,20 @@ func Numbered(set, name string) bool {
 	return ok && err == nil && strconv.FormatUint(n, 10) == number
 }
 
-// Birth is a pod to be made.
-type Birth struct {
+// NewPod is a pod to be made.
+type NewPod struct {
 	Name    string
 	Attempt int
 }
 
-// Births are the next n pods of the set.
-func Births(set string, seen World, n int) []Birth {
-	births := make([]Birth, 0, n)
+// NewPods are the next n pods of the set.
+func NewPods(set string, seen World, n int) []NewPod {
+	births := make([]NewPod, 0, n)
 	for name := range Free(set, seen) {
 		if len(births) == n {
 			break
 		}
-		births = append(births, Birth{Name: name})
+		births = append(births, NewPod{Name: name})
 	}
 	return births
 }

@@ -31,7 +31,7 @@ func strays(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if len(all) == 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(because(step(LetGo, want, len(all)), lifecycle.Drift, "LabelsChanged",
+	return lifecycle.Proceed(because(step(Release, want, len(all)), lifecycle.CauseDrift, "LabelsChanged",
 		"Letting go of %s: without the labels of this set they are not its pods.", listed(all)))
 }
 
@@ -42,7 +42,7 @@ func orphans(want *appv1.PodSet, seen World) lifecycle.Decision {
 	}
 	s := step(Adopt, want, len(all))
 	s.Args[argTemplate] = Fingerprint(want)
-	return lifecycle.Proceed(because(s, lifecycle.Drift, "LabelsMatch",
+	return lifecycle.Proceed(because(s, lifecycle.CauseDrift, "LabelsMatch",
 		"Adopting %s: the labels are those of this set, and nobody controls them.", listed(all)))
 }
 
@@ -52,8 +52,8 @@ func tooManyPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if n <= 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(because(step(Shrink, want, n), lifecycle.SpecChange, "TooManyPods",
-		"Deleting %s of %d, %d are wanted: %s.", counted(n), active, want.Spec.Replicas, listed(Victims(seen.Actives(), n))))
+	return lifecycle.Proceed(because(step(DeletePods, want, n), lifecycle.CauseSpecChange, "TooManyPods",
+		"Deleting %s of %d, %d are wanted: %s.", counted(n), active, want.Spec.Replicas, listed(PodsToDelete(seen.Actives(), n))))
 }
 
 // lacking is how many pods may be made now: the ended ones whose time has not come keep
@@ -72,10 +72,10 @@ func endedPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision
 		return lifecycle.Decision{}
 	}
 	n := min(ended, lacking(want, seen, now))
-	s := step(Succeed, want, n)
+	s := step(ReplaceFinished, want, n)
 	s.Args[argEnded], s.Args[argTemplate] = strconv.Itoa(ended), Fingerprint(want)
-	return lifecycle.Proceed(because(s, lifecycle.Fault, "PodsEnded",
-		"Removing %s that ended (%s) and making %d in their place.", counted(ended), listed(Departed(seen, ended)), n))
+	return lifecycle.Proceed(because(s, lifecycle.CauseFault, "PodsEnded",
+		"Removing %s that ended (%s) and making %d in their place.", counted(ended), listed(Finished(seen, ended)), n))
 }
 
 func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
@@ -83,11 +83,11 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
-	s := step(Grow, want, n)
+	s := step(CreatePods, want, n)
 	s.Args[argTemplate] = Fingerprint(want)
-	cause := lifecycle.SpecChange
+	cause := lifecycle.CauseSpecChange
 	if len(want.Status.PodNames) == int(want.Spec.Replicas) {
-		cause = lifecycle.Fault // they have been there already
+		cause = lifecycle.CauseFault // they have been there already
 	}
 	return lifecycle.Proceed(because(s, cause, "TooFewPods",
 		"Making %s, %d of %d are there.", counted(n), seen.active(), want.Spec.Replicas))
@@ -114,26 +114,26 @@ func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
-	s := step(Renew, want, n)
+	s := step(ReplaceOutdated, want, n)
 	if n > idle {
-		s.Class = lifecycle.Disruptive
+		s.Class = lifecycle.ClassDisruptive
 	}
 	s.Args[argTemplate] = Fingerprint(want)
 	s.Args[argLeast] = strconv.Itoa(min(available, promise(want)))
-	return lifecycle.Proceed(because(s, lifecycle.SpecChange, "TemplateChanged",
-		"Replacing %s of %d that have an earlier template: %s.", counted(n), len(old), listed(Victims(old, n))))
+	return lifecycle.Proceed(because(s, lifecycle.CauseSpecChange, "TemplateChanged",
+		"Replacing %s of %d that have an earlier template: %s.", counted(n), len(old), listed(PodsToDelete(old, n))))
 }
 
 // hindered says what keeps a pod from working, the surest cause first.
 func hindered(seen World, now time.Time) lifecycle.Decision {
 	for _, known := range []struct {
-		trouble lifecycle.Trouble
+		trouble lifecycle.PodProblem
 		remedy  string
 	}{
-		{lifecycle.ImageUnpullable, "Correct the image in spec.template, or give imagePullSecrets; the pull is tried again by itself."},
-		{lifecycle.BadContainer, "Correct spec.template or the node."},
-		{lifecycle.CrashLooping, "See what it says with: kubectl logs --previous, and correct spec.template."},
-		{lifecycle.Unschedulable, "Add nodes, or change what spec.template asks of them."},
+		{lifecycle.PodProblemImagePullBackOff, "Correct the image in spec.template, or give imagePullSecrets; the pull is tried again by itself."},
+		{lifecycle.PodProblemContainerCannotStart, "Correct spec.template or the node."},
+		{lifecycle.PodProblemCrashLoopBackOff, "See what it says with: kubectl logs --previous, and correct spec.template."},
+		{lifecycle.PodProblemUnschedulable, "Add nodes, or change what spec.template asks of them."},
 	} {
 		if p, ok := seen.inTrouble(known.trouble); ok && !now.Before(p.patience()) {
 			return lifecycle.Block(string(known.trouble), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, known.remedy))
@@ -148,7 +148,7 @@ const schedulingGrace = 30 * time.Second
 
 // patience is until when the pod's trouble may pass by itself.
 func (p *Pod) patience() time.Time {
-	if p.Trouble == lifecycle.Unschedulable {
+	if p.Trouble == lifecycle.PodProblemUnschedulable {
 		return p.Since.Add(schedulingGrace)
 	}
 	return time.Time{}
@@ -159,8 +159,8 @@ func endingPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 	if len(resting) == 0 {
 		return lifecycle.Decision{}
 	}
-	soonest := &Departed(World{Pods: resting}, 1)[0]
-	return lifecycle.WaitFor(because(step(pauseOver, want, len(resting)), lifecycle.Fault, "PodsEndEarly",
+	soonest := &Finished(World{Pods: resting}, 1)[0]
+	return lifecycle.WaitFor(because(step(pauseOver, want, len(resting)), lifecycle.CauseFault, "PodsEndEarly",
 		"%s ended soon after the start, and not for the first time: %s. They are replaced after a pause that grows; see their logs.",
 		counted(len(resting)), listed(resting)), soonest.Gone).Until(soonest.again())
 }
@@ -170,9 +170,9 @@ func startingPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if available >= int(want.Spec.Replicas) {
 		return lifecycle.Decision{}
 	}
-	wait := lifecycle.WaitFor(because(step(podsReady, want, int(want.Spec.Replicas)-available), lifecycle.SpecChange, "PodsStarting",
+	wait := lifecycle.WaitFor(because(step(podsReady, want, int(want.Spec.Replicas)-available), lifecycle.CauseSpecChange, "PodsStarting",
 		"%d of %d pods are ready; the others are starting.", available, want.Spec.Replicas), time.Time{})
-	if p, ok := seen.inTrouble(lifecycle.Unschedulable); ok {
+	if p, ok := seen.inTrouble(lifecycle.PodProblemUnschedulable); ok {
 		return wait.Until(p.patience())
 	}
 	return wait

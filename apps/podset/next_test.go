@@ -52,7 +52,7 @@ func TestARefusedTemplateTakesNothingAway(t *testing.T) {
 	for _, pods := range []string{"oo", "ob", "oe", "o"} {
 		seen := world(pods)
 		seen.Refusal = "spec.containers[0].image: Required value"
-		if d := (podset.Planner{}).Next(set(2), seen, now); d.Outcome != lifecycle.Blocked || d.Reason != "TemplateRefused" || !d.Failed {
+		if d := (podset.Planner{}).Next(set(2), seen, now); d.Outcome != lifecycle.OutcomeBlocked || d.Reason != "TemplateRefused" || !d.Failed {
 			t.Errorf("%s: %s", pods, d)
 		}
 	}
@@ -60,25 +60,25 @@ func TestARefusedTemplateTakesNothingAway(t *testing.T) {
 
 func TestTroubleIsNamed(t *testing.T) {
 	cases := map[string]struct {
-		trouble lifecycle.Trouble
+		trouble lifecycle.PodProblem
 		age     time.Duration
 		want    lifecycle.Outcome
 	}{
-		"Image":          {lifecycle.ImageUnpullable, 0, lifecycle.Blocked},
-		"Container":      {lifecycle.BadContainer, 0, lifecycle.Blocked},
-		"Crash":          {lifecycle.CrashLooping, 0, lifecycle.Blocked},
-		"NoNodeYet":      {lifecycle.Unschedulable, 29 * time.Second, lifecycle.Waiting},
-		"NoNodeAfterAll": {lifecycle.Unschedulable, 30 * time.Second, lifecycle.Blocked},
+		"Image":          {lifecycle.PodProblemImagePullBackOff, 0, lifecycle.OutcomeBlocked},
+		"Container":      {lifecycle.PodProblemContainerCannotStart, 0, lifecycle.OutcomeBlocked},
+		"Crash":          {lifecycle.PodProblemCrashLoopBackOff, 0, lifecycle.OutcomeBlocked},
+		"NoNodeYet":      {lifecycle.PodProblemUnschedulable, 29 * time.Second, lifecycle.OutcomeWait},
+		"NoNodeAfterAll": {lifecycle.PodProblemUnschedulable, 30 * time.Second, lifecycle.OutcomeBlocked},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := world("rs")
 			w.Pods[1].Trouble, w.Pods[1].Detail, w.Pods[1].Since = c.trouble, "it is so", now.Add(-c.age)
 			d := podset.Planner{}.Next(set(2), w, now)
-			if d.Outcome != c.want || c.want == lifecycle.Blocked && d.Reason != string(c.trouble) {
+			if d.Outcome != c.want || c.want == lifecycle.OutcomeBlocked && d.Reason != string(c.trouble) {
 				t.Errorf("got %s, want %s %s", d, c.want, c.trouble)
 			}
-			if c.want == lifecycle.Waiting && d.Deadline != now.Add(time.Second) {
+			if c.want == lifecycle.OutcomeWait && d.Deadline != now.Add(time.Second) {
 				t.Errorf("it is looked at again at %s", d.Deadline)
 			}
 		})
@@ -95,19 +95,19 @@ func TestThePauseGrows(t *testing.T) {
 		d := podset.Planner{}.Next(set(1), w, now)
 		switch {
 		case want == 0:
-			if d.Outcome != lifecycle.Proceeding {
+			if d.Outcome != lifecycle.OutcomeProceed {
 				t.Errorf("attempt 0: %s", d)
 			}
-		case d.Outcome != lifecycle.Waiting || d.Deadline.Sub(now) != want:
+		case d.Outcome != lifecycle.OutcomeWait || d.Deadline.Sub(now) != want:
 			t.Errorf("attempt %d: %s until %s, want a pause of %s", attempt, d, d.Deadline, want)
 		}
-		if heirs := podset.Heirs("web", w, podset.Departed(w, 1), 1); heirs[0].Attempt != attempt+1 {
+		if heirs := podset.Replacements("web", w, podset.Finished(w, 1), 1); heirs[0].Attempt != attempt+1 {
 			t.Errorf("the heir of attempt %d is attempt %d", attempt, heirs[0].Attempt)
 		}
 	}
 	w := world("a")
 	w.Pods[0].Began = now.Add(-10 * time.Minute)
-	if d := (podset.Planner{}).Next(set(1), w, now); d.Outcome != lifecycle.Proceeding {
+	if d := (podset.Planner{}).Next(set(1), w, now); d.Outcome != lifecycle.OutcomeProceed {
 		t.Errorf("the end of a long life is no fault: %s", d)
 	}
 }
@@ -118,7 +118,7 @@ func TestMayBeAway(t *testing.T) {
 		s := set(10)
 		s.Spec.MaxUnavailable = away
 		d := podset.Planner{}.Next(s, world("oooooooooo"), now)
-		if d.Step.Args["pods"] != want || d.Step.Class != lifecycle.Disruptive {
+		if d.Step.Args["pods"] != want || d.Step.Class != lifecycle.ClassDisruptive {
 			t.Errorf("%v: %s replaces %s pods, want %s", away, d, d.Step.Args["pods"], want)
 		}
 	}
@@ -144,7 +144,7 @@ func TestKeepsAvailable(t *testing.T) {
 // A label that was changed by hand is drift: no policy asks for what follows from it.
 func TestARelabelledPodIsDrift(t *testing.T) {
 	for _, pods := range []string{"rt", "rn"} {
-		if d := (podset.Planner{}).Next(set(2), world(pods), now); d.Step.Cause != lifecycle.Drift {
+		if d := (podset.Planner{}).Next(set(2), world(pods), now); d.Step.Cause != lifecycle.CauseDrift {
 			t.Errorf("%s: the cause of %s is %s", pods, d.Step, d.Step.Cause)
 		}
 	}

@@ -24,7 +24,7 @@ func TestPreview(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := preview.Subject[*appv1.PodSet, podset.World]{Planner: podset.Planner{}, Gates: podset.Gates()}
+			s := preview.Simulator[*appv1.PodSet, podset.World]{Planner: podset.Planner{}, Gates: podset.Gates()}
 			plan, _, _ := s.Unroll(set(c.replicas), world(c.seen), now)
 			var got []string
 			for _, step := range plan.Steps {
@@ -33,8 +33,8 @@ func TestPreview(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" || !plan.Settles() {
 				t.Errorf("it ends with %s: %s", plan.Outcome, diff)
 			}
-			if renew := strings.HasPrefix(name, "Renew"); renew && plan.Steps[0].Meanwhile != "1 pod of 1 are available" {
-				t.Errorf("meanwhile: %s", plan.Steps[0].Meanwhile)
+			if renew := strings.HasPrefix(name, "Renew"); renew && plan.Steps[0].Impact != "1 pod of 1 are available" {
+				t.Errorf("meanwhile: %s", plan.Steps[0].Impact)
 			}
 		})
 	}

@@ -36,9 +36,9 @@ func Selector(set string) map[string]string {
 	return map[string]string{lifecycle.LabelApp: Name, lifecycle.LabelInstance: set}
 }
 
-// Body returns the pod of the name, made from the template with that fingerprint. It has
+// PodFor returns the pod of the name, made from the template with that fingerprint. It has
 // no label more than are needed: each costs the API server time, hundreds of times.
-func Body(want *appv1.PodSet, template, name string, attempt int) *corev1.Pod {
+func PodFor(want *appv1.PodSet, template, name string, attempt int) *corev1.Pod {
 	t := want.Spec.Template
 	labels := map[string]string{}
 	maps.Copy(labels, t.Metadata.Labels)

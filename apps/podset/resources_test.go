@@ -45,7 +45,7 @@ func TestBody(t *testing.T) {
 		Labels:      map[string]string{"tier": "front", "governor.dev/app": "mine"},
 		Annotations: map[string]string{"note": "x"},
 	}
-	p := podset.Body(want, podset.Fingerprint(want), "web-4", 2)
+	p := podset.PodFor(want, podset.Fingerprint(want), "web-4", 2)
 	if diff := cmp.Diff(metav1.ObjectMeta{
 		Namespace: "ns", Name: "web-4",
 		Labels: map[string]string{

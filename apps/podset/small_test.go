@@ -46,14 +46,14 @@ func lives(replicas int32, letters string) error {
 	for range 40 {
 		d := podset.Planner{}.Next(want, seen, now)
 		told = append(told, d.String())
-		if d.Outcome == lifecycle.Done {
+		if d.Outcome == lifecycle.OutcomeSettled {
 			return atRest(replicas, seen)
 		}
-		if d.Outcome == lifecycle.Blocked {
+		if d.Outcome == lifecycle.OutcomeBlocked {
 			return fmt.Errorf("blocked: %s", d)
 		}
 		during, after := podset.Planner{}.Effect(seen, d.Step)
-		if d.Outcome == lifecycle.Proceeding {
+		if d.Outcome == lifecycle.OutcomeProceed {
 			if err := harmless(replicas, seen, during, d.Step); err != nil {
 				return fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
 			}
@@ -68,7 +68,7 @@ func harmless(replicas int32, seen, during podset.World, s lifecycle.Step) error
 	if is > was && is > int(replicas) && s.Name != podset.Adopt {
 		return fmt.Errorf("%s makes it %d", s, is)
 	}
-	if is < was && is < int(replicas) && s.Name != podset.Renew {
+	if is < was && is < int(replicas) && s.Name != podset.ReplaceOutdated {
 		return fmt.Errorf("%s leaves %d", s, is)
 	}
 	if held := lifecycle.Judge(podset.Gates(), seen, during, s); len(held) > 0 {
@@ -97,12 +97,12 @@ func atRest(replicas int32, seen podset.World) error {
 // another operator has made already, the names are those again.
 func TestTheSameNamesAgain(t *testing.T) {
 	seen := world("rlrs")
-	births := podset.Births("web", seen, 3)
+	births := podset.NewPods("web", seen, 3)
 	if got, want := fmt.Sprint(births), "[{web-4 0} {web-5 0} {web-6 0}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	seen.Pods = slices.Delete(seen.Pods, 1, 2)
-	if got, want := fmt.Sprint(podset.Births("web", seen, 2)), "[{web-1 0} {web-4 0}]"; got != want {
+	if got, want := fmt.Sprint(podset.NewPods("web", seen, 2)), "[{web-1 0} {web-4 0}]"; got != want {
 		t.Errorf("the lowest number that is free comes first: got %s, want %s", got, want)
 	}
 }
@@ -141,7 +141,7 @@ func TestVictims(t *testing.T) {
 	}
 	mixed := []podset.Pod{want[5], want[11], want[0], want[9], want[3], want[10], want[7], want[1], want[8], want[2], want[6], want[4]}
 	for n := range len(want) + 1 {
-		got := podset.Victims(mixed, n)
+		got := podset.PodsToDelete(mixed, n)
 		for i := range n {
 			if len(got) != n || got[i].Name != want[i].Name {
 				t.Fatalf("victim %d is %s, want %s", i, got[i].Name, want[i].Name)

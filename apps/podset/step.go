@@ -9,21 +9,21 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Steps. Which pods they are about follows from the world, see [Victims], [Births] and
-// [Departed], so only their number is in the plan.
+// Steps. Which pods they are about follows from the world, see [PodsToDelete], [NewPods] and
+// [Finished], so only their number is in the plan.
 const (
-	// LetGo takes the set's owner reference from pods that lost its labels.
-	LetGo = "LetGo"
+	// Release takes the set's owner reference from pods that lost its labels.
+	Release = "LetGo"
 	// Adopt makes the set the owner of pods that bear its labels and have none.
 	Adopt = "Adopt"
-	// Shrink deletes the pods that are too many.
-	Shrink = "Shrink"
-	// Succeed removes pods that have ended, and makes others in their place.
-	Succeed = "Succeed"
-	// Grow makes the pods that are too few.
-	Grow = "Grow"
-	// Renew deletes pods of an earlier template, for others to take their place.
-	Renew = "Renew"
+	// DeletePods deletes the pods that are too many.
+	DeletePods = "Shrink"
+	// ReplaceFinished removes pods that have ended, and makes others in their place.
+	ReplaceFinished = "Succeed"
+	// CreatePods makes the pods that are too few.
+	CreatePods = "Grow"
+	// ReplaceOutdated deletes pods of an earlier template, for others to take their place.
+	ReplaceOutdated = "Renew"
 )
 
 // What is waited for.
@@ -66,7 +66,7 @@ func number(s lifecycle.Step, arg string) int {
 
 func step(name string, want *appv1.PodSet, n int) lifecycle.Step {
 	return lifecycle.Step{
-		Name: name, Target: want.Name, Class: lifecycle.Routine, Intent: lifecycle.Wish, Cause: lifecycle.SpecChange,
+		Name: name, Target: want.Name, Class: lifecycle.ClassRoutine, Intent: lifecycle.IntentChange, Cause: lifecycle.CauseSpecChange,
 		Args: map[string]string{argPods: strconv.Itoa(n)},
 	}
 }
@@ -74,8 +74,8 @@ func step(name string, want *appv1.PodSet, n int) lifecycle.Step {
 // because completes the step with why it is taken.
 func because(s lifecycle.Step, cause lifecycle.Cause, reason, format string, args ...any) lifecycle.Step {
 	s.Cause, s.Reason, s.Message = cause, reason, fmt.Sprintf(format, args...)
-	if cause == lifecycle.Fault || cause == lifecycle.Drift {
-		s.Intent = lifecycle.Repair
+	if cause == lifecycle.CauseFault || cause == lifecycle.CauseDrift {
+		s.Intent = lifecycle.IntentRepair
 	}
 	return s
 }

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// Victims are the n pods that are missed least, in the order in which a ReplicaSet
+// PodsToDelete are the n pods that are missed least, in the order in which a ReplicaSet
 // chooses: one without a node before one with; pending before unknown before running;
 // not ready before ready; of lower deletion cost; on a node that has more of them;
 // ready for a shorter time; restarted more often; younger. The name decides the rest,
 // so that the same world always gives the same pods.
-func Victims(pods []Pod, n int) []Pod {
+func PodsToDelete(pods []Pod, n int) []Pod {
 	crowd := map[string]int{}
 	for _, p := range pods {
 		crowd[p.Node]++

@@ -62,7 +62,7 @@ type Pod struct {
 	// Began and Gone are when it started and, once it has ended, when that was.
 	Began, Gone time.Time
 	// Trouble is what hinders it.
-	Trouble lifecycle.Trouble
+	Trouble lifecycle.PodProblem
 	// Detail is Kubernetes' own words about the trouble.
 	Detail string
 	// Since is when the trouble began.
@@ -130,7 +130,7 @@ func (w World) those(are func(*Pod) bool) []Pod {
 }
 
 // inTrouble returns the first pod with the trouble.
-func (w World) inTrouble(t lifecycle.Trouble) (Pod, bool) {
+func (w World) inTrouble(t lifecycle.PodProblem) (Pod, bool) {
 	for i := range w.Pods {
 		if p := &w.Pods[i]; p.Trouble == t && p.Active() {
 			return *p, true

@@ -25,7 +25,7 @@ import (
 	memcacheddriver "github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/apps/podset"
 	podsetdriver "github.com/governor-dev/governor/apps/podset/driver"
-	"github.com/governor-dev/governor/lifecycle/engine"
+	"github.com/governor-dev/governor/engine"
 )
 
 // apis are the API groups of the applications, and of those who say what may be done to them.
@@ -106,8 +106,8 @@ func registerEtcd(op *engine.Operator) error {
 		Owns: []client.Object{
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},
-		Watches: []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
-		Formers: []engine.Former{engine.Formerly(v1beta2.GroupVersion.WithKind("EtcdCluster"), legacy.ToV1)},
+		Watches:        []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
+		FormerVersions: []engine.FormerVersion{engine.ConvertFormer(v1beta2.GroupVersion.WithKind("EtcdCluster"), legacy.ToV1)},
 	})
 }
 

@@ -20,9 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/kube/conversion"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
 // The names that the program derives from its own; see operator.Options.
@@ -61,7 +61,7 @@ func rules(t *testing.T) []admissionregistrationv1.RuleWithOperations {
 		}
 		for gvk := range s.AllKnownTypes() {
 			obj, err := s.New(gvk)
-			if _, ok := obj.(lifecycle.Custom); ok && err == nil {
+			if _, ok := obj.(lifecycle.Resource); ok && err == nil {
 				all = append(all, rule(gvk))
 			}
 		}

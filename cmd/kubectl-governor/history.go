@@ -92,19 +92,19 @@ func (p *past) hidden(e history.Entry) bool {
 }
 
 // book reads the history of the object; one that has none has an empty book.
-func (t *target) book(ctx context.Context) (history.Book, error) {
+func (t *target) book(ctx context.Context) (history.Log, error) {
 	name := history.Name(t.GetKind(), t.GetName())
 	u, err := t.all.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(t.GetNamespace()).
 		Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return history.Book{}, nil
+		return history.Log{}, nil
 	}
 	if err != nil {
-		return history.Book{}, fmt.Errorf("the history is in the ConfigMap %s, which cannot be read: %w", name, err)
+		return history.Log{}, fmt.Errorf("the history is in the ConfigMap %s, which cannot be read: %w", name, err)
 	}
 	raw, _, err := unstructured.NestedString(u.Object, "data", history.Key)
 	if err != nil {
-		return history.Book{}, err
+		return history.Log{}, err
 	}
 	return history.Decode(raw)
 }
@@ -164,7 +164,7 @@ func passed(e history.Entry) string {
 		}
 	}
 	for _, policy := range e.Policies {
-		objects := func(g history.Answer) bool { return g.Objection != "" && strings.HasPrefix(g.Gate, policy+"/") }
+		objects := func(g history.GateResult) bool { return g.Objection != "" && strings.HasPrefix(g.Gate, policy+"/") }
 		if !slices.ContainsFunc(e.Gates, objects) {
 			names = append(names, policy)
 		}

@@ -56,5 +56,5 @@ func pausedBySpec(t *target) bool {
 
 // isPaused reports what the object's own conditions say.
 func isPaused(all []metav1.Condition) bool {
-	return apimeta.IsStatusConditionTrue(all, lifecycle.Paused)
+	return apimeta.IsStatusConditionTrue(all, lifecycle.ConditionPaused)
 }

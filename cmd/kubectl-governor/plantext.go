@@ -22,7 +22,7 @@ func (p *plan) tell(t *target, r preview.Report) {
 	}
 	number := 0
 	for _, s := range r.Steps {
-		if !s.Awaited {
+		if !s.IsWait {
 			number++
 		}
 		p.step(number, s)
@@ -34,7 +34,7 @@ func (p *plan) tell(t *target, r preview.Report) {
 		p.resource(c)
 	}
 	p.say("Then: %s", ending(r))
-	for _, unseen := range r.Unseen {
+	for _, unseen := range r.Unknowns {
 		p.say("Not known: %s", unseen)
 	}
 }
@@ -59,7 +59,7 @@ func harm(r preview.Report) string {
 		count[s.Class]++
 	}
 	var words []string
-	for _, class := range []lifecycle.Class{lifecycle.Irreversible, lifecycle.Destructive, lifecycle.Disruptive} {
+	for _, class := range []lifecycle.Class{lifecycle.ClassIrreversible, lifecycle.ClassDestructive, lifecycle.ClassDisruptive} {
 		if count[class] > 0 {
 			words = append(words, fmt.Sprintf("%d %s", count[class], strings.ToLower(string(class))))
 		}
@@ -71,18 +71,18 @@ func harm(r preview.Report) string {
 }
 
 func (p *plan) step(number int, s preview.Step) {
-	if s.Awaited {
+	if s.IsWait {
 		p.say("      … until %s%s", s.Step, usually(s.Expected.Duration))
 		return
 	}
 	class := string(s.Class)
 	if class == "" {
-		class = string(lifecycle.Routine)
+		class = string(lifecycle.ClassRoutine)
 	}
 	p.say("%4d. %s (%s)%s", number, s.Step, class, usually(s.Expected.Duration))
 	p.say("      %s", because(s.Step))
-	if s.Meanwhile != "" {
-		p.say("      meanwhile: %s", s.Meanwhile)
+	if s.Impact != "" {
+		p.say("      meanwhile: %s", s.Impact)
 	}
 	for _, gate := range s.Held {
 		p.say("      HELD by %s: %s", holder(gate), gate.Message)

@@ -144,11 +144,11 @@ func (t *target) declares(back *unstructured.Unstructured) bool {
 
 // objection is why a plan is not followed without a word more; nil if it is.
 func objection(r preview.Report) error {
-	irreversible := slices.ContainsFunc(r.Actions(), func(s preview.Step) bool { return s.Class == lifecycle.Irreversible })
+	irreversible := slices.ContainsFunc(r.Actions(), func(s preview.Step) bool { return s.Class == lifecycle.ClassIrreversible })
 	switch {
 	case irreversible:
 		return errors.New("nothing was changed: a step of it cannot be undone; --yes takes it all the same")
-	case r.Outcome == lifecycle.Blocked:
+	case r.Outcome == lifecycle.OutcomeBlocked:
 		return fmt.Errorf("nothing was changed: it does not lead to the end (%s); --yes declares it all the same", r.Reason)
 	}
 	return nil

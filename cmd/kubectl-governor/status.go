@@ -199,17 +199,17 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 		full: kind + "." + obj.GroupVersionKind().Group + "/" + obj.GetName(),
 	}
 	all := conditions(obj)
-	if c := apimeta.FindStatusCondition(all, lifecycle.Ready); c != nil {
+	if c := apimeta.FindStatusCondition(all, lifecycle.ConditionReady); c != nil {
 		st.Ready, st.Reason, st.Message, st.Since = string(c.Status), c.Reason, c.Message, &c.LastTransitionTime
 		st.Held = strings.HasPrefix(c.Reason, "HeldBy")
 	}
-	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.Reconciling)
-	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.Stalled)
-	st.Drift, st.Back = message(all, lifecycle.Drifted), message(all, lifecycle.RolledBack)
-	st.Blocked, st.Due = message(all, lifecycle.ResourcesBlocked), message(all, lifecycle.CertificatesDue)
-	st.Deletion = message(all, lifecycle.DeletionHeld)
+	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionReconciling)
+	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionStalled)
+	st.Drift, st.Back = message(all, lifecycle.ConditionDrifted), message(all, lifecycle.ConditionRolledBack)
+	st.Blocked, st.Due = message(all, lifecycle.ConditionResourcesBlocked), message(all, lifecycle.ConditionCertificatesDue)
+	st.Deletion = message(all, lifecycle.ConditionDeletionHeld)
 	if isPaused(all) {
-		st.Ready = lifecycle.Paused
+		st.Ready = lifecycle.ConditionPaused
 	}
 	return st
 }

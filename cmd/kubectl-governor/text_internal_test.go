@@ -50,13 +50,13 @@ func TestPlanText(t *testing.T) {
 		return lifecycle.Step{Name: name, Target: "e-1", Class: class, Reason: "Why", Message: "This is why."}
 	}
 	r := preview.Report{Plan: preview.Plan{
-		Outcome: lifecycle.Waiting,
+		Outcome: lifecycle.OutcomeWait,
 		Steps: []preview.Step{
-			{Step: step("Restart", lifecycle.Disruptive), Meanwhile: "2 of 3 voters serve, none may fail", Expected: metav1.Duration{Duration: 1500 * time.Millisecond}},
-			{Step: step("Serving", ""), Awaited: true, Expected: metav1.Duration{Duration: 90 * time.Second}},
-			{Step: step("Remove", lifecycle.Destructive), Held: []lifecycle.Refusal{{Gate: "KeepsQuorum", Message: "only 1 of 3."}}},
+			{Step: step("Restart", lifecycle.ClassDisruptive), Impact: "2 of 3 voters serve, none may fail", Expected: metav1.Duration{Duration: 1500 * time.Millisecond}},
+			{Step: step("Serving", ""), IsWait: true, Expected: metav1.Duration{Duration: 90 * time.Second}},
+			{Step: step("Remove", lifecycle.ClassDestructive), Held: []lifecycle.Refusal{{Gate: "KeepsQuorum", Message: "only 1 of 3."}}},
 		},
-	}, Paused: true, Unseen: []string{"Nobody knows."}, Resources: []preview.Resource{
+	}, Paused: true, Unknowns: []string{"Nobody knows."}, Resources: []preview.Resource{
 		{Verb: "Configured", Kind: "Service", Name: "e", Fields: []preview.Field{{Path: "spec.type", From: `"A"`, To: `"B"`}, {Path: "spec.x", To: "1"}}},
 		{Verb: "Configured", Kind: "Secret", Name: "e", Fields: []preview.Field{{Path: "data.key"}}},
 	}}
@@ -103,7 +103,7 @@ func TestARefusal(t *testing.T) {
 	e := history.Entry{
 		Result: history.Refused, Message: "nights/MaintenanceWindow: closed", HeldBy: "nights/MaintenanceWindow", Policies: []string{"nights", "pace"},
 		Step:  lifecycle.Step{Name: "Restart", Target: "e-1", Reason: "VersionChanged", Message: "It is restarted."},
-		Gates: []history.Answer{{Gate: "KeepsQuorum"}, {Gate: "nights/MaintenanceWindow", Objection: "closed"}},
+		Gates: []history.GateResult{{Gate: "KeepsQuorum"}, {Gate: "nights/MaintenanceWindow", Objection: "closed"}},
 	}
 	if got := passed(e); got != "KeepsQuorum, pace" {
 		t.Errorf("it is said that it passed %s", got)
@@ -119,7 +119,7 @@ func TestChapter(t *testing.T) {
 		return history.Entry{At: time.Unix(int64(minute)*60, 0), Generation: generation}
 	}
 	slow := at(0, 2)
-	slow.Awaited = []history.Await{{Duration: 20 * time.Minute}}
+	slow.Awaited = []history.WaitRecord{{Duration: 20 * time.Minute}}
 	cases := map[string]struct {
 		reason string
 		all    []history.Entry

@@ -180,7 +180,7 @@ func (s *status) verdict(st state) string {
 	switch st.Ready {
 	case string(metav1.ConditionTrue):
 		return s.paint(good, "ready") + ". " + st.Message
-	case lifecycle.Paused:
+	case lifecycle.ConditionPaused:
 		return s.paint(fair, "paused") + ". " + st.Message
 	}
 	return fmt.Sprintf("%s, %s. %s", s.paint(st.mood(), "not ready"), st.Reason, st.Message)
@@ -190,7 +190,7 @@ func (s *status) verdict(st state) string {
 func (s *status) underWay(st state) string {
 	var what string
 	switch {
-	case st.Ready == lifecycle.Paused || st.Since == nil:
+	case st.Ready == lifecycle.ConditionPaused || st.Since == nil:
 		return ""
 	case st.Held:
 		what = s.paint(fair, "held")

@@ -56,7 +56,7 @@ func (s *session) why(ctx context.Context, t *target) error {
 // author says who changed the specification last: as the operator saw it when it took
 // a step for it, or else as the API server has noted it, which gives no time to changes
 // by the scale subresource.
-func author(obj *unstructured.Unstructured, book history.Book) string {
+func author(obj *unstructured.Unstructured, book history.Log) string {
 	for _, e := range slices.Backward(book.Entries) {
 		if e.By != "" && e.Generation == obj.GetGeneration() {
 			return fmt.Sprintf("Its specification (generation %d) was changed last by %s.", e.Generation, e.By)
@@ -135,7 +135,7 @@ func retried(e history.Entry) string {
 
 // present says how it is now.
 func (s *session) present(t *target) {
-	c := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.Ready)
+	c := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.ConditionReady)
 	switch {
 	case c == nil:
 		s.say("Now: Governor has not looked at it yet.")
@@ -149,9 +149,9 @@ func (s *session) present(t *target) {
 	}
 	s.say("Now: it is %s since %s, %s: %s", state, moment(c.LastTransitionTime.Time), c.Reason, c.Message)
 	for _, is := range [][2]string{
-		{lifecycle.Paused, "It is paused"}, {lifecycle.RolledBack, "It is rolled back"}, {lifecycle.Drifted, "It is drifted"},
-		{lifecycle.ResourcesBlocked, "Not all that belongs to it can be provided,"}, {lifecycle.CertificatesDue, "Certificates are due,"},
-		{lifecycle.DeletionHeld, "Its deletion is held,"},
+		{lifecycle.ConditionPaused, "It is paused"}, {lifecycle.ConditionRolledBack, "It is rolled back"}, {lifecycle.ConditionDrifted, "It is drifted"},
+		{lifecycle.ConditionResourcesBlocked, "Not all that belongs to it can be provided,"}, {lifecycle.ConditionCertificatesDue, "Certificates are due,"},
+		{lifecycle.ConditionDeletionHeld, "Its deletion is held,"},
 	} {
 		if p := apimeta.FindStatusCondition(conditions(t.Unstructured), is[0]); p != nil {
 			s.say("%s since %s: %s", is[1], moment(p.LastTransitionTime.Time), p.Message)

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // view is what can be seen of the application at one moment.
@@ -65,7 +65,7 @@ type stage struct {
 	cache   cache.Cache
 	changed chan struct{}
 	screen  screen
-	writer  *witness.Witness
+	writer  *consistencyclient.Witness
 }
 
 func open(ctx context.Context) (*stage, error) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // write lets a client write from now on, with the certificate that every client mounts.
@@ -20,12 +20,12 @@ func (s *stage) write(ctx context.Context) error {
 	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v.object.Status.ClientSecretName}, secret); err != nil {
 		return fmt.Errorf("no certificate for clients: %w", err)
 	}
-	config, err := witness.Keys(secret, v.object.Status.ServiceName)
+	config, err := consistencyclient.Keys(secret, v.object.Status.ServiceName)
 	if err != nil {
 		return err
 	}
 	service := types.NamespacedName{Namespace: namespace, Name: v.object.Status.ServiceName}
-	s.writer = witness.Start(ctx, witness.Options{Find: witness.Service(s.cache, service), TLS: config})
+	s.writer = consistencyclient.Start(ctx, consistencyclient.Options{Find: consistencyclient.Service(s.cache, service), TLS: config})
 	fmt.Printf("\nA client writes from now on, 200 keys a second, with the Secret %s\n", secret.Name)
 	return nil
 }

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"github.com/governor-dev/governor/kube/freshness"
+	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -125,7 +125,7 @@ type Applier struct {
 	client  client.Client
 	live    client.Reader
 	types   managedfields.TypeConverter
-	tracker *freshness.Tracker
+	tracker *readyourwrites.Tracker
 	owned   []client.Object
 	known   memory
 }
@@ -134,7 +134,7 @@ type Applier struct {
 // The client reads from the cache; live reads from the API server, and schemas are
 // those of custom resources among the kinds.
 func New(
-	app string, c client.Client, live client.Reader, tracker *freshness.Tracker, owned []client.Object, schemas openapi.ClientWithContext,
+	app string, c client.Client, live client.Reader, tracker *readyourwrites.Tracker, owned []client.Object, schemas openapi.ClientWithContext,
 ) *Applier {
 	return &Applier{
 		app: app, client: c, live: live, tracker: tracker, owned: owned,
@@ -247,7 +247,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 		if uid, frozen := immutable(existing); frozen {
 			return a.renew(ctx, owner, d, uid)
 		}
-		written, err = a.mend(ctx, owner, d, err)
+		written, err = a.replaceLists(ctx, owner, d, err)
 	}
 	if err != nil || written == existing.GetResourceVersion() {
 		return nil, err

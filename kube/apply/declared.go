@@ -93,7 +93,7 @@ func (a *Applier) stamp(owner, obj client.Object) {
 	labels[lifecycle.LabelApp] = a.app
 	labels[lifecycle.LabelInstance] = owner.GetName()
 	labels[lifecycle.LabelManagedBy] = Manager
-	labels[lifecycle.LabelProvided] = "true"
+	labels[lifecycle.LabelApplied] = "true"
 	obj.SetLabels(labels)
 }
 

@@ -82,18 +82,18 @@ func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current ma
 		return nil, err
 	}
 	d.sum = sum
-	theirs, err := a.theirs(key, d, existing)
+	theirs, err := a.foreignFields(key, d, existing)
 	if err != nil || theirs.Empty() {
 		return nil, err
 	}
 	return driftOf(d, existing, theirs), nil
 }
 
-// Spare is Apply, but leaves what others changed as it is, and returns that too. What
+// ApplyAround is Apply, but leaves what others changed as it is, and returns that too. What
 // the owner declares anew is applied all the same. Of what is not known here, as after a
 // restart, provided names what was there before, as Names does. Objects with
 // lifecycle.AnnotationDrift are applied as Apply does.
-func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided []string) ([]Change, []Drift, error) {
+func (a *Applier) ApplyAround(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided []string) ([]Change, []Drift, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
 		return nil, nil, err
@@ -102,7 +102,7 @@ func (a *Applier) Spare(ctx context.Context, owner client.Object, wanted []lifec
 	var drifts []Drift
 	var errs []error
 	for _, obj := range wanted {
-		change, drift, err := a.spare(ctx, owner, obj, current, provided)
+		change, drift, err := a.applyAround(ctx, owner, obj, current, provided)
 		if err != nil {
 			errs = append(errs, a.failure(obj, err))
 		}
@@ -131,7 +131,7 @@ func (a *Applier) Names(objects []lifecycle.Object) ([]string, error) {
 	return all, nil
 }
 
-func (a *Applier) spare(
+func (a *Applier) applyAround(
 	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object, provided []string,
 ) (*Change, *Drift, error) {
 	kind, sum, err := a.fingerprint(wanted)
@@ -154,7 +154,7 @@ func (a *Applier) spare(
 		return nil, nil, err
 	}
 	d.sum = sum
-	theirs, err := a.theirs(key, d, existing)
+	theirs, err := a.foreignFields(key, d, existing)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,10 +207,10 @@ func (a *Applier) without(d declared, fields *fieldpath.Set) (declared, error) {
 	return d, nil
 }
 
-// theirs are the fields that somebody else changed. If we declare what we declared when
+// foreignFields are the fields that somebody else changed. If we declare what we declared when
 // all was well, that is every difference; otherwise, after a restart or for another
 // declaration, those that have another owner now, save what is declared anew.
-func (a *Applier) theirs(key types.NamespacedName, d declared, existing client.Object) (*fieldpath.Set, error) {
+func (a *Applier) foreignFields(key types.NamespacedName, d declared, existing client.Object) (*fieldpath.Set, error) {
 	all, err := a.changed(d, existing)
 	if err != nil || all.Empty() {
 		return all, err
@@ -227,15 +227,15 @@ func (a *Applier) theirs(key types.NamespacedName, d declared, existing client.O
 	if n.content == nil || theirs.Empty() {
 		return theirs, nil
 	}
-	anew, err := a.anew(n.content, d.content)
+	anew, err := a.redeclared(n.content, d.content)
 	if err != nil {
 		return nil, err
 	}
 	return theirs.Difference(anew), nil
 }
 
-// anew are the fields that the one declares otherwise than the other.
-func (a *Applier) anew(before, now *unstructured.Unstructured) (*fieldpath.Set, error) {
+// redeclared are the fields that the one declares otherwise than the other.
+func (a *Applier) redeclared(before, now *unstructured.Unstructured) (*fieldpath.Set, error) {
 	was, err := a.types.ObjectToTyped(before)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Foreseen is a change that would be made.
-type Foreseen struct {
+// Prediction is a change that would be made.
+type Prediction struct {
 	Change
 	// Values are those of the changed fields, in the same order; none of a Secret.
 	Values []Values
@@ -23,17 +23,17 @@ type Foreseen struct {
 // Values are what a field holds and will hold, as JSON; empty if it is not there.
 type Values struct{ From, To string }
 
-// Foresee returns what [Applier.Apply] would change, and writes nothing. An object
+// DryRun returns what [Applier.Apply] would change, and writes nothing. An object
 // that it would refuse to touch is in the errors.
-func (a *Applier) Foresee(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Foreseen, error) {
+func (a *Applier) DryRun(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Prediction, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
 		return nil, err
 	}
-	var changes []Foreseen
+	var changes []Prediction
 	var errs []error
 	for _, obj := range wanted {
-		f, err := a.foresee(ctx, owner, obj, current)
+		f, err := a.dryRun(ctx, owner, obj, current)
 		if err != nil {
 			errs = append(errs, a.failure(obj, err))
 		} else if f != nil {
@@ -43,15 +43,15 @@ func (a *Applier) Foresee(ctx context.Context, owner client.Object, wanted []lif
 	return append(changes, gone(current)...), errors.Join(errs...)
 }
 
-// Clearance returns what was provided and Kubernetes deletes when the owner is gone.
-func (a *Applier) Clearance(ctx context.Context, owner client.Object) ([]Foreseen, error) {
+// PlanDeletion returns what was provided and Kubernetes deletes when the owner is gone.
+func (a *Applier) PlanDeletion(ctx context.Context, owner client.Object) ([]Prediction, error) {
 	current, err := a.current(ctx, owner)
 	return gone(current), err
 }
 
-func (a *Applier) foresee(
+func (a *Applier) dryRun(
 	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
-) (*Foreseen, error) {
+) (*Prediction, error) {
 	d, err := a.declare(owner, wanted)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (a *Applier) foresee(
 		if err != nil || found != nil {
 			return reclaimed(d), err
 		}
-		return &Foreseen{Change: Change{Verb: Created, Kind: d.kind, Name: d.name()}}, nil
+		return &Prediction{Change: Change{Verb: Created, Kind: d.kind, Name: d.name()}}, nil
 	}
 	if existing.GetDeletionTimestamp() != nil {
 		return nil, goingError(d.kind, existing)
@@ -73,16 +73,16 @@ func (a *Applier) foresee(
 }
 
 // reclaimed is the change of what is ours and has lost its labels.
-func reclaimed(d declared) *Foreseen {
-	return &Foreseen{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}}
+func reclaimed(d declared) *Prediction {
+	return &Prediction{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}}
 }
 
-func (a *Applier) configured(d declared, existing client.Object) (*Foreseen, error) {
+func (a *Applier) configured(d declared, existing client.Object) (*Prediction, error) {
 	set, err := a.changed(d, existing)
 	if err != nil || set.Empty() {
 		return nil, err
 	}
-	f := &Foreseen{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(set)}}
+	f := &Prediction{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(set)}}
 	if d.kind == "Secret" {
 		return f, nil
 	}
@@ -146,10 +146,10 @@ func is(item any, i int, element fieldpath.PathElement) bool {
 	return false
 }
 
-func provided(obj client.Object) bool { return obj.GetLabels()[lifecycle.LabelProvided] != "" }
+func provided(obj client.Object) bool { return obj.GetLabels()[lifecycle.LabelApplied] != "" }
 
 // gone is what would be pruned if nothing of it were wanted.
-func gone(current map[identity]client.Object) []Foreseen {
+func gone(current map[identity]client.Object) []Prediction {
 	var changes []Change
 	for id, obj := range current {
 		if provided(obj) && obj.GetDeletionTimestamp() == nil {
@@ -157,9 +157,9 @@ func gone(current map[identity]client.Object) []Foreseen {
 		}
 	}
 	sortChanges(changes)
-	var all []Foreseen
+	var all []Prediction
 	for _, c := range changes {
-		all = append(all, Foreseen{Change: c})
+		all = append(all, Prediction{Change: c})
 	}
 	return all
 }

@@ -14,14 +14,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// mender is the field manager of the rare repair that replaces whole lists, until
+// listManager is the field manager of the rare repair that replaces whole lists, until
 // that repair is done.
-const mender = Manager + "-mend"
+const listManager = Manager + "-mend"
 
-// mend repairs drift that server-side apply cannot: an entry of a list whose key
+// replaceLists repairs drift that server-side apply cannot: an entry of a list whose key
 // somebody changed is theirs, and ours beside it makes the object invalid. So the
 // lists that we declare are replaced as a whole, and then applied again.
-func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, invalid error) (string, error) {
+func (a *Applier) replaceLists(ctx context.Context, owner client.Object, d declared, invalid error) (string, error) {
 	raw, err := d.content.MarshalJSON()
 	if err != nil {
 		return "", err
@@ -29,21 +29,21 @@ func (a *Applier) mend(ctx context.Context, owner client.Object, d declared, inv
 	target := d.blank()
 	target.SetName(d.name())
 	target.SetNamespace(owner.GetNamespace())
-	err = a.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(mender))
+	err = a.client.Patch(ctx, target, client.RawPatch(types.MergePatchType, raw), client.FieldOwner(listManager))
 	if err != nil {
 		return "", errors.Join(invalid, err)
 	}
-	if err := a.inherit(ctx, target); err != nil {
+	if err := a.transferOwnership(ctx, target); err != nil {
 		return "", err
 	}
 	d.version = "" // it was just written
 	return a.write(ctx, owner, d, client.ForceOwnership)
 }
 
-// inherit hands the mender's fields to the manager. Left with the mender, they
+// transferOwnership hands the mender's fields to the manager. Left with the mender, they
 // would stay in the object when they are no longer declared.
-func (a *Applier) inherit(ctx context.Context, mended client.Object) error {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(mended, sets.New(mender), Manager)
+func (a *Applier) transferOwnership(ctx context.Context, mended client.Object) error {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(mended, sets.New(listManager), Manager)
 	if err == nil {
 		err = a.client.Patch(ctx, mended, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(Manager))
 	}
@@ -56,12 +56,12 @@ func (a *Applier) inherit(ctx context.Context, mended client.Object) error {
 // finish does what is left of a repair that an operator did not live to finish, and
 // returns the object as it is then.
 func (a *Applier) finish(ctx context.Context, owner, existing client.Object) (client.Object, error) {
-	half := slices.ContainsFunc(existing.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == mender })
+	half := slices.ContainsFunc(existing.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == listManager })
 	if !half {
 		return existing, nil
 	}
 	finished := existing.DeepCopyObject().(client.Object) // the cache's own must not change
-	err := a.inherit(ctx, finished)
+	err := a.transferOwnership(ctx, finished)
 	if err == nil {
 		a.tracker.Wrote(client.ObjectKeyFromObject(owner), finished)
 	}

@@ -37,7 +37,7 @@ func requestsOf(objects []lifecycle.Object) ([]*wantedSecret, error) {
 	var all []*wantedSecret
 	authorities := map[string]bool{}
 	for _, obj := range objects {
-		request, ok, err := lifecycle.RecipeOf(obj)
+		request, ok, err := lifecycle.CertificateOf(obj)
 		if err != nil {
 			return nil, &RequestError{Secret: obj.GetName(), Fault: err.Error()}
 		}

@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// blame adds to the error of an object that cannot be read the path of the first
+// locateError adds to the error of an object that cannot be read the path of the first
 // field that does not fit. Decoders tell it of some types only, and not the index
 // in a list.
-func blame(raw []byte, err error, read func(raw []byte) error) error {
+func locateError(raw []byte, err error, read func(raw []byte) error) error {
 	var whole map[string]any
 	if json.Unmarshal(raw, &whole) != nil {
 		return err

@@ -57,7 +57,7 @@ func Add[S, D any, P object[S], Q object[D]](h *Handler, from schema.GroupVersio
 	h.functions[route{from, to}] = func(raw []byte) (runtime.Object, error) {
 		in := P(new(S))
 		if err := json.Unmarshal(raw, in); err != nil {
-			return nil, blame(raw, err, func(part []byte) error { return json.Unmarshal(part, P(new(S))) })
+			return nil, locateError(raw, err, func(part []byte) error { return json.Unmarshal(part, P(new(S))) })
 		}
 		out, err := convert(in)
 		if err != nil || len(carries) == 0 {

@@ -20,13 +20,13 @@ type State struct {
 	// Ended says that it ran, and will not again: it succeeded, failed or was evicted.
 	Ended bool
 	// Trouble is what hinders it, if it is not ready.
-	Trouble lifecycle.Trouble
+	Trouble lifecycle.PodProblem
 	// Detail is the evidence in Kubernetes' own words, without what changes by itself.
 	Detail string
 	// Since is when it began to be as it is: ready, not ready, or looking for a node.
 	Since time.Time
-	// LastWords is the message with which its container ended, until it runs again.
-	LastWords string
+	// TerminationMessage is the message with which its container ended, until it runs again.
+	TerminationMessage string
 	// Epitaph is the message with which its container last ended, also while it runs again.
 	Epitaph string
 }
@@ -44,7 +44,7 @@ func Of(p *corev1.Pod, container string) State {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
-			s.Trouble, s.Detail, s.Since = lifecycle.Unschedulable, strings.TrimSuffix(c.Message, "."), c.LastTransitionTime.Time
+			s.Trouble, s.Detail, s.Since = lifecycle.PodProblemUnschedulable, strings.TrimSuffix(c.Message, "."), c.LastTransitionTime.Time
 		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
@@ -66,16 +66,16 @@ func (s *State) contain(c corev1.ContainerStatus) {
 		s.Epitaph = last.Message
 	}
 	if last != nil && c.State.Running == nil {
-		s.LastWords = last.Message
+		s.TerminationMessage = last.Message
 	}
 	waiting := c.State.Waiting
 	switch {
 	case waiting != nil && pullFailed(waiting.Reason):
-		s.Trouble, s.Detail = lifecycle.ImageUnpullable, pullDetail(c.Image, waiting.Message)
+		s.Trouble, s.Detail = lifecycle.PodProblemImagePullBackOff, pullDetail(c.Image, waiting.Message)
 	case waiting != nil && cannotStart(waiting.Reason):
-		s.Trouble, s.Detail = lifecycle.BadContainer, fmt.Sprintf("%s: %s", waiting.Reason, firstLine(waiting.Message))
+		s.Trouble, s.Detail = lifecycle.PodProblemContainerCannotStart, fmt.Sprintf("%s: %s", waiting.Reason, firstLine(waiting.Message))
 	case last != nil && c.RestartCount > 1:
-		s.Trouble = lifecycle.CrashLooping
+		s.Trouble = lifecycle.PodProblemCrashLoopBackOff
 		s.Detail = fmt.Sprintf("%s ends again and again (%s, exit code %d)", c.Name, last.Reason, last.ExitCode)
 	}
 }

@@ -18,10 +18,10 @@ import (
 // page is how many revisions are read at once.
 const page = 500
 
-// Keeper writes down the revisions of all objects of one kind. It reads them once, in
+// Store writes down the revisions of all objects of one kind. It reads them once, in
 // one list of their metadata, and knows from then on what it wrote. It is safe for
 // concurrent use for different owners.
-type Keeper struct {
+type Store struct {
 	app        string
 	gvk        schema.GroupVersionKind
 	namespaces []string
@@ -47,17 +47,17 @@ type last struct {
 	generation int64
 }
 
-// NewKeeper returns a keeper for the objects of a kind in the namespaces; none means all.
-func NewKeeper(app string, gvk schema.GroupVersionKind, namespaces []string, c client.Client, live client.Reader) *Keeper {
+// NewStore returns a keeper for the objects of a kind in the namespaces; none means all.
+func NewStore(app string, gvk schema.GroupVersionKind, namespaces []string, c client.Client, live client.Reader) *Store {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	return &Keeper{app: app, gvk: gvk, namespaces: namespaces, client: c, live: live}
+	return &Store{app: app, gvk: gvk, namespaces: namespaces, client: c, live: live}
 }
 
-// Keep writes the spec of the owner down, unless it is the newest revision already, and
+// Save writes the spec of the owner down, unless it is the newest revision already, and
 // that it has settled. It returns the number of the revision. At rest it costs nothing.
-func (k *Keeper) Keep(ctx context.Context, owner client.Object, by string, settled bool) (int64, error) {
+func (k *Store) Save(ctx context.Context, owner client.Object, by string, settled bool) (int64, error) {
 	if err := k.load(ctx); err != nil {
 		return 0, err
 	}
@@ -81,26 +81,26 @@ func (k *Keeper) Keep(ctx context.Context, owner client.Object, by string, settl
 
 // Settled reports whether everything has been as the present spec declares, since it was
 // declared.
-func (k *Keeper) Settled(ctx context.Context, owner client.Object) (bool, error) {
+func (k *Store) Settled(ctx context.Context, owner client.Object) (bool, error) {
 	now, err := k.present(ctx, owner)
 	return now.settled, err
 }
 
 // Kept reports whether the present spec is the newest revision.
-func (k *Keeper) Kept(ctx context.Context, owner client.Object) (bool, error) {
+func (k *Store) Kept(ctx context.Context, owner client.Object) (bool, error) {
 	now, err := k.present(ctx, owner)
 	return now.number > 0, err
 }
 
 // Provided names what was provided for the present spec when everything was as it declares;
 // nothing if that was not noted.
-func (k *Keeper) Provided(ctx context.Context, owner client.Object) ([]string, error) {
+func (k *Store) Provided(ctx context.Context, owner client.Object) ([]string, error) {
 	now, err := k.present(ctx, owner)
 	return now.provided, err
 }
 
 // Note writes down what was provided for the newest revision, unless that is noted already.
-func (k *Keeper) Note(ctx context.Context, owner client.Object, provided []string) error {
+func (k *Store) Note(ctx context.Context, owner client.Object, provided []string) error {
 	now, err := k.present(ctx, owner)
 	if err != nil || now.number == 0 || slices.Equal(now.provided, provided) {
 		return err
@@ -114,7 +114,7 @@ func (k *Keeper) Note(ctx context.Context, owner client.Object, provided []strin
 }
 
 // present is the newest revision if it is of the owner's present spec, else the zero value.
-func (k *Keeper) present(ctx context.Context, owner client.Object) (last, error) {
+func (k *Store) present(ctx context.Context, owner client.Object) (last, error) {
 	if err := k.load(ctx); err != nil {
 		return last{}, err
 	}
@@ -129,14 +129,14 @@ func (k *Keeper) present(ctx context.Context, owner client.Object) (last, error)
 }
 
 // Forget drops what is remembered about an object that is gone.
-func (k *Keeper) Forget(owner types.NamespacedName) {
+func (k *Store) Forget(owner types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.known, owner)
 }
 
 // List reads the revisions of an object, the oldest first.
-func (k *Keeper) List(ctx context.Context, owner client.Object) ([]Revision, error) {
+func (k *Store) List(ctx context.Context, owner client.Object) ([]Revision, error) {
 	list := &appsv1.ControllerRevisionList{}
 	err := k.live.List(ctx, list, client.InNamespace(owner.GetNamespace()), client.MatchingLabels(Selector(k.gvk.Kind, owner.GetName())))
 	if err != nil {
@@ -152,7 +152,7 @@ func (k *Keeper) List(ctx context.Context, owner client.Object) ([]Revision, err
 	return all, nil
 }
 
-func (k *Keeper) of(owner client.Object) last {
+func (k *Store) of(owner client.Object) last {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if l := k.known[client.ObjectKeyFromObject(owner)]; l.owner == owner.GetUID() {
@@ -161,7 +161,7 @@ func (k *Keeper) of(owner client.Object) last {
 	return last{owner: owner.GetUID()} // nothing, or what an earlier object of the name left
 }
 
-func (k *Keeper) learn(owner types.NamespacedName, l last) {
+func (k *Store) learn(owner types.NamespacedName, l last) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.known == nil {
@@ -173,7 +173,7 @@ func (k *Keeper) learn(owner types.NamespacedName, l last) {
 }
 
 // load reads all revisions once.
-func (k *Keeper) load(ctx context.Context) error {
+func (k *Store) load(ctx context.Context) error {
 	k.loading.Lock()
 	defer k.loading.Unlock()
 	if k.loaded {
@@ -189,7 +189,7 @@ func (k *Keeper) load(ctx context.Context) error {
 }
 
 // read learns from the metadata of what is selected.
-func (k *Keeper) read(ctx context.Context, what ...client.ListOption) error {
+func (k *Store) read(ctx context.Context, what ...client.ListOption) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
 	for {
@@ -205,7 +205,7 @@ func (k *Keeper) read(ctx context.Context, what ...client.ListOption) error {
 	}
 }
 
-func (k *Keeper) meet(c *metav1.PartialObjectMetadata) {
+func (k *Store) meet(c *metav1.PartialObjectMetadata) {
 	owner := metav1.GetControllerOf(c)
 	if owner == nil || owner.Kind != k.gvk.Kind {
 		return
@@ -216,7 +216,7 @@ func (k *Keeper) meet(c *metav1.PartialObjectMetadata) {
 }
 
 // add writes a revision, and lets the one go that is one too many by it.
-func (k *Keeper) add(ctx context.Context, owner client.Object, r Revision) (int64, error) {
+func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64, error) {
 	c, err := keep(owner, k.gvk, k.app, r)
 	if err != nil {
 		return 0, err
@@ -249,7 +249,7 @@ func notWritten(err error, number int64) error {
 }
 
 // settle notes that everything was as the revision declares, the first time.
-func (k *Keeper) settle(ctx context.Context, owner client.Object, l last, settled bool) error {
+func (k *Store) settle(ctx context.Context, owner client.Object, l last, settled bool) error {
 	if !settled || l.settled {
 		return nil
 	}
@@ -262,7 +262,7 @@ func (k *Keeper) settle(ctx context.Context, owner client.Object, l last, settle
 }
 
 // annotate writes an annotation of a revision; of one that is gone there is nothing to say.
-func (k *Keeper) annotate(ctx context.Context, owner client.Object, number int64, key, value string) error {
+func (k *Store) annotate(ctx context.Context, owner client.Object, number int64, key, value string) error {
 	c := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, number),
 	}}

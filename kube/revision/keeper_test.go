@@ -50,8 +50,8 @@ func owner(generation int64, image string) *appsv1.Deployment {
 	return d
 }
 
-func newKeeper(c *counted) *revision.Keeper {
-	return revision.NewKeeper("app", appsv1.SchemeGroupVersion.WithKind("Deployment"), nil, c, c)
+func newKeeper(c *counted) *revision.Store {
+	return revision.NewStore("app", appsv1.SchemeGroupVersion.WithKind("Deployment"), nil, c, c)
 }
 
 // One write for a spec, one more if it settles only later, and none at rest, nor after a
@@ -84,7 +84,7 @@ func TestKeepWritesOnceForASpec(t *testing.T) {
 			k = newKeeper(c)
 		}
 		before := c.writes
-		number, err := k.Keep(t.Context(), owner(s.generation, s.image), "kubectl", s.settled)
+		number, err := k.Save(t.Context(), owner(s.generation, s.image), "kubectl", s.settled)
 		if err != nil || number != s.number || c.writes-before != s.writes {
 			t.Errorf("%s: revision %d after %d writes, want %d after %d: %v", s.reason, number, c.writes-before, s.number, s.writes, err)
 		}
@@ -126,9 +126,9 @@ func TestSettledIsAboutTheSpec(t *testing.T) {
 		{"another", 3, "b", false, false, false},
 		{"another that is begun", 3, "b", true, false, false},
 	} {
-		for _, keeper := range []*revision.Keeper{k, newKeeper(c)} {
+		for _, keeper := range []*revision.Store{k, newKeeper(c)} {
 			if s.keep {
-				if _, err := keeper.Keep(t.Context(), owner(s.generation, s.image), "", s.settles); err != nil {
+				if _, err := keeper.Save(t.Context(), owner(s.generation, s.image), "", s.settles); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -147,7 +147,7 @@ func TestWhatIsProvidedIsNoted(t *testing.T) {
 	if err := k.Note(t.Context(), owner(1, "a"), []string{"Service/d"}); err != nil || c.writes != 0 {
 		t.Errorf("of a spec that was not kept nothing is noted: %d writes, %v", c.writes, err)
 	}
-	if _, err := k.Keep(t.Context(), owner(1, "a"), "", true); err != nil {
+	if _, err := k.Save(t.Context(), owner(1, "a"), "", true); err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range []struct {
@@ -160,7 +160,7 @@ func TestWhatIsProvidedIsNoted(t *testing.T) {
 		if err := k.Note(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
 			t.Errorf("%d: %d writes, %v", i, c.writes-before, err)
 		}
-		for _, keeper := range []*revision.Keeper{k, newKeeper(c)} {
+		for _, keeper := range []*revision.Store{k, newKeeper(c)} {
 			if got, err := keeper.Provided(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
 				t.Errorf("%d: got %v, %v", i, got, err)
 			}
@@ -178,7 +178,7 @@ func TestAnotherObjectOfTheNameHasItsOwnRevisions(t *testing.T) {
 	for i, uid := range []types.UID{"u1", "u2"} {
 		d := owner(1, "a")
 		d.UID = uid
-		if number, err := k.Keep(t.Context(), d, "", true); err != nil || number != 1 || c.writes != i+1 {
+		if number, err := k.Save(t.Context(), d, "", true); err != nil || number != 1 || c.writes != i+1 {
 			t.Errorf("%s: revision %d, %d writes, %v", uid, number, c.writes, err)
 		}
 		if all, err := k.List(t.Context(), d); err != nil || len(all) != 1 {
@@ -192,18 +192,18 @@ func TestAnotherObjectOfTheNameHasItsOwnRevisions(t *testing.T) {
 func TestAnotherLeaderWasFaster(t *testing.T) {
 	c := count()
 	mine, theirs := newKeeper(c), newKeeper(c)
-	for _, k := range []*revision.Keeper{mine, theirs} {
-		if _, err := k.Keep(t.Context(), owner(1, "a"), "", true); err != nil {
+	for _, k := range []*revision.Store{mine, theirs} {
+		if _, err := k.Save(t.Context(), owner(1, "a"), "", true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := theirs.Keep(t.Context(), owner(2, "b"), "", true); err != nil {
+	if _, err := theirs.Save(t.Context(), owner(2, "b"), "", true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mine.Keep(t.Context(), owner(2, "c"), "", true); err == nil {
+	if _, err := mine.Save(t.Context(), owner(2, "c"), "", true); err == nil {
 		t.Error("another revision 2 was taken for ours")
 	}
-	if number, err := mine.Keep(t.Context(), owner(2, "c"), "", true); err != nil || number != 3 {
+	if number, err := mine.Save(t.Context(), owner(2, "c"), "", true); err != nil || number != 3 {
 		t.Errorf("it then is revision %d, %v", number, err)
 	}
 }

@@ -40,7 +40,7 @@ func TestBooksOfOtherOperatorsVerify(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, raw string) history.Book {
+func read(t *testing.T, raw string) history.Log {
 	t.Helper()
 	b, err := history.Decode(raw)
 	if err != nil {

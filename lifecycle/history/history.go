@@ -1,7 +1,7 @@
 // Package history is the record of what the operator did to an object, and of
 // what it refused to do: value types, a bounded append and its reading.
 //
-// A [Book] belongs to one object. Its entries are chained: each carries the digest
+// A [Log] belongs to one object. Its entries are chained: each carries the digest
 // of the one before it, so an entry that was changed or taken out later shows.
 package history
 
@@ -43,7 +43,7 @@ type Entry struct {
 	// At is when the step began.
 	At time.Time `json:"at"`
 	// Last is when a step that failed was tried again the last time, as far as that was
-	// noted: see [Book.Again]. It is zero if it was tried once.
+	// noted: see [Book.RecordRetry]. It is zero if it was tried once.
 	Last time.Time `json:"last,omitzero"`
 	// Generation is the object's generation that the step served.
 	Generation int64 `json:"generation"`
@@ -60,14 +60,14 @@ type Entry struct {
 	// Evidence is what the decision was made on, in the application's words.
 	Evidence []string `json:"evidence,omitempty"`
 	// Gates are all that were asked, with their answers.
-	Gates []Answer `json:"gates,omitempty"`
+	Gates []GateResult `json:"gates,omitempty"`
 	// Policies are the names of those that select the object, and so were asked.
 	Policies []string `json:"policies,omitempty"`
 	// Duration is how long Act took.
 	Duration time.Duration `json:"duration"`
 	// Awaited is what was waited for after the step, before the next decision that
 	// was none to wait.
-	Awaited []Await `json:"awaited,omitempty"`
+	Awaited []WaitRecord `json:"awaited,omitempty"`
 	// HeldBy names the gates that refused it, e.g. "weekends/MaintenanceWindow" for a
 	// gate of the policy "weekends".
 	HeldBy string `json:"heldBy,omitempty"`
@@ -84,8 +84,8 @@ type Entry struct {
 	raw json.RawMessage
 }
 
-// Answer is what a gate said of a step.
-type Answer struct {
+// GateResult is what a gate said of a step.
+type GateResult struct {
 	// Gate is its name.
 	Gate string `json:"gate"`
 	// Objection is why it held the step; empty if it let it pass.
@@ -113,22 +113,22 @@ type Bypass struct {
 	By string `json:"by,omitempty"`
 }
 
-// Await is one thing that was waited for, and came.
-type Await struct {
+// WaitRecord is one thing that was waited for, and came.
+type WaitRecord struct {
 	// Step names it, as the wait did.
 	Step lifecycle.Step `json:"step"`
 	// Duration is how long it took.
 	Duration time.Duration `json:"duration"`
 }
 
-// Book is the bounded history of one object, oldest entry first.
-type Book struct {
+// Log is the bounded history of one object, oldest entry first.
+type Log struct {
 	// Entries are in the order in which they happened.
 	Entries []Entry `json:"entries"`
 }
 
 // Append adds the entry, chained to the last one, and drops what is beyond Limit.
-func (b Book) Append(e Entry) Book {
+func (b Log) Append(e Entry) Log {
 	if last, ok := b.Last(); ok {
 		e.Previous = digest(last.stored())
 	}
@@ -136,11 +136,11 @@ func (b Book) Append(e Entry) Book {
 	if len(kept) >= Limit {
 		kept = kept[len(kept)-Limit+1:]
 	}
-	return Book{Entries: append(append([]Entry{}, kept...), e)}
+	return Log{Entries: append(append([]Entry{}, kept...), e)}
 }
 
 // Last returns the newest entry.
-func (b Book) Last() (Entry, bool) {
+func (b Log) Last() (Entry, bool) {
 	if len(b.Entries) == 0 {
 		return Entry{}, false
 	}
@@ -149,7 +149,7 @@ func (b Book) Last() (Entry, bool) {
 
 // Repeats reports whether the entry says again what the newest one said. A
 // refusal is recorded once, however often it is asked for.
-func (b Book) Repeats(e Entry) bool {
+func (b Log) Repeats(e Entry) bool {
 	last, ok := b.Last()
 	same := last.Message == e.Message
 	if e.HeldBy != "" {
@@ -158,12 +158,12 @@ func (b Book) Repeats(e Entry) bool {
 	return ok && same && last.Result == e.Result && last.Generation == e.Generation && last.Step.Same(e.Step)
 }
 
-// Again takes in a step that has failed as the newest entry says that it has before, and
+// RecordRetry takes in a step that has failed as the newest entry says that it has before, and
 // reports whether it is such a step. It is no entry of its own, or a quota that is used up
 // for a night would leave nothing else in the book. That it was tried last then, and the
 // error, are noted ever more seldom: when so much time has passed as from the first time
 // to the last that was noted, and no sooner than after a minute. Else the book is as it was.
-func (b Book) Again(e Entry) (_ Book, noted, again bool) {
+func (b Log) RecordRetry(e Entry) (_ Log, noted, again bool) {
 	last, ok := b.Last()
 	again = ok && e.Result == Failed && last.Result == Failed && last.Generation == e.Generation && last.Step.Same(e.Step)
 	if !again || e.At.Sub(last.Latest()) < max(time.Minute, last.Latest().Sub(last.At)) {
@@ -183,13 +183,13 @@ func (e Entry) Latest() time.Time {
 
 // amended is the book with another newest entry. No later one vouches for it yet, so the
 // chain stays whole.
-func (b Book) amended(last Entry) Book {
-	return Book{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
+func (b Log) amended(last Entry) Log {
+	return Log{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
 }
 
 // Verify returns an error that names the first entry whose predecessor is not the
 // one it was written after. The oldest entry's predecessor may have fallen off.
-func (b Book) Verify() error {
+func (b Log) Verify() error {
 	for i := 1; i < len(b.Entries); i++ {
 		if !b.Entries[i].follows(b.Entries[i-1]) {
 			return fmt.Errorf("history entry %d (%s) does not follow the entry before it: it was changed afterwards",
@@ -200,7 +200,7 @@ func (b Book) Verify() error {
 }
 
 // Waited returns the book with what was waited for after its last step.
-func (b Book) Waited(awaits []Await) Book {
+func (b Log) Waited(awaits []WaitRecord) Log {
 	last, ok := b.Last()
 	if !ok || len(awaits) == 0 {
 		return b
@@ -209,9 +209,9 @@ func (b Book) Waited(awaits []Await) Book {
 	return b.amended(last)
 }
 
-// Usual returns the median of how long what is so called took in this book, a step
+// MedianDuration returns the median of how long what is so called took in this book, a step
 // that was done or an event that was awaited, and false if it never happened.
-func (b Book) Usual(name string) (time.Duration, bool) {
+func (b Log) MedianDuration(name string) (time.Duration, bool) {
 	var all []time.Duration
 	for _, e := range b.Entries {
 		if e.Step.Name == name && e.Result == Succeeded {
@@ -231,19 +231,19 @@ func (b Book) Usual(name string) (time.Duration, bool) {
 }
 
 // Encode returns the book as JSON.
-func (b Book) Encode() (string, error) {
+func (b Log) Encode() (string, error) {
 	raw, err := json.Marshal(b)
 	return string(raw), err
 }
 
 // Decode reads a book from JSON; the empty string is the empty book.
-func Decode(raw string) (Book, error) {
-	var b Book
+func Decode(raw string) (Log, error) {
+	var b Log
 	if raw == "" {
 		return b, nil
 	}
 	if err := json.Unmarshal([]byte(raw), &b); err != nil {
-		return Book{}, fmt.Errorf("cannot read history: %w", err)
+		return Log{}, fmt.Errorf("cannot read history: %w", err)
 	}
 	return b, nil
 }

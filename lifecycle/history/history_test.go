@@ -19,8 +19,8 @@ func entry(i int) history.Entry {
 	}
 }
 
-func book(n int) history.Book {
-	var b history.Book
+func book(n int) history.Log {
+	var b history.Log
 	for i := range n {
 		b = b.Append(entry(i))
 	}
@@ -41,9 +41,9 @@ func TestBookIsBoundedAndChained(t *testing.T) {
 }
 
 func TestVerifyShowsTampering(t *testing.T) {
-	cases := map[string]func(b *history.Book){
-		"Changed": func(b *history.Book) { b.Entries[1].Message = "nothing happened" },
-		"Removed": func(b *history.Book) { b.Entries = append(b.Entries[:1], b.Entries[2:]...) },
+	cases := map[string]func(b *history.Log){
+		"Changed": func(b *history.Log) { b.Entries[1].Message = "nothing happened" },
+		"Removed": func(b *history.Log) { b.Entries = append(b.Entries[:1], b.Entries[2:]...) },
 	}
 	for name, tamper := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-func awaited(name string, d time.Duration) []history.Await {
-	return []history.Await{{Step: lifecycle.Step{Name: name}, Duration: d}}
+func awaited(name string, d time.Duration) []history.WaitRecord {
+	return []history.WaitRecord{{Step: lifecycle.Step{Name: name}, Duration: d}}
 }
 
 func TestWhatWasAwaitedBelongsToTheStepBefore(t *testing.T) {
@@ -97,13 +97,13 @@ func TestWhatWasAwaitedBelongsToTheStepBefore(t *testing.T) {
 	if b.Verify() == nil {
 		t.Error("a measure that is changed later must show")
 	}
-	if empty := (history.Book{}).Waited(awaited("Ready", 1)); len(empty.Entries) != 0 {
+	if empty := (history.Log{}).Waited(awaited("Ready", 1)); len(empty.Entries) != 0 {
 		t.Errorf("without a step there is nothing to belong to: %v", empty)
 	}
 }
 
 func TestUsual(t *testing.T) {
-	b := history.Book{}
+	b := history.Log{}
 	for i, d := range []time.Duration{9, 1, 5} {
 		e := entry(i)
 		e.Duration = d
@@ -122,7 +122,7 @@ func TestUsual(t *testing.T) {
 		"Promote": {"what never happened has none", 0, false},
 	}
 	for name, c := range cases {
-		if got, known := b.Usual(name); got != c.want || known != c.known {
+		if got, known := b.MedianDuration(name); got != c.want || known != c.known {
 			t.Errorf("%s: %s: got %v %v", name, c.reason, got, known)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAgain(t *testing.T) {
 	b := book(1).Append(failed(0, "exceeded quota"))
 	writes := 0
 	for at := 30 * time.Second; at <= 12*time.Hour; at += 30 * time.Second {
-		after, noted, again := b.Again(failed(at, "exceeded quota, used: "+at.String()))
+		after, noted, again := b.RecordRetry(failed(at, "exceeded quota, used: "+at.String()))
 		if !again {
 			t.Fatalf("after %s it is taken for another", at)
 		}
@@ -162,11 +162,11 @@ func TestWhatIsNotAgain(t *testing.T) {
 	other, later, done := failed, failed, failed
 	other.Step.Target, later.Generation, done.Result = "2", 7, history.Succeeded
 	for reason, e := range map[string]history.Entry{"another target": other, "another generation": later, "it succeeded": done} {
-		if _, noted, again := b.Again(e); noted || again {
+		if _, noted, again := b.RecordRetry(e); noted || again {
 			t.Errorf("%s: it is another entry", reason)
 		}
 	}
-	if _, _, again := book(1).Again(entry(0)); again {
+	if _, _, again := book(1).RecordRetry(entry(0)); again {
 		t.Error("what succeeds twice is told twice")
 	}
 }

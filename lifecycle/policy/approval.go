@@ -38,8 +38,8 @@ const (
 	AuthorUnknown = "AuthorUnknown"
 )
 
-// Ahead is an object and what is left to do for it.
-type Ahead struct {
+// RemainingPlan is an object and what is left to do for it.
+type RemainingPlan struct {
 	Object     Object
 	UID        string
 	Generation int64
@@ -54,33 +54,33 @@ type Ahead struct {
 	Unknown string
 }
 
-// Worth is what an approval is worth: whether it is valid, a reason, and a sentence.
-type Worth struct {
+// ApprovalState is what an approval is worth: whether it is valid, a reason, and a sentence.
+type ApprovalState struct {
 	Valid           bool
 	Reason, Message string
 }
 
-// WorthOf says what the approval is worth for the object now.
-func WorthOf(a *v1alpha1.Approval, ahead Ahead, now time.Time) Worth {
+// ApprovalStateOf says what the approval is worth for the object now.
+func ApprovalStateOf(a *v1alpha1.Approval, ahead RemainingPlan, now time.Time) ApprovalState {
 	about := a.Spec.Object
 	switch {
 	case about.UID != ahead.UID:
-		return Worth{false, ObjectGone, fmt.Sprintf("The %s %s that was approved for is gone; what has its name now is another.", about.Kind, about.Name)}
+		return ApprovalState{false, ObjectGone, fmt.Sprintf("The %s %s that was approved for is gone; what has its name now is another.", about.Kind, about.Name)}
 	case about.Generation != ahead.Generation:
-		return Worth{false, GenerationChanged, fmt.Sprintf(
+		return ApprovalState{false, GenerationChanged, fmt.Sprintf(
 			"It was given for generation %d of the object, whose specification was changed since: it is at generation %d. Approve anew.", about.Generation, ahead.Generation)}
 	}
 	left := wishes(ahead.Steps)
 	covered, _ := covers(a.Spec.Steps, ahead.Steps)
 	switch {
 	case spent(a), len(left) == 0 && !covered && ahead.Unknown == "":
-		return Worth{false, Done, "All steps have been taken."}
+		return ApprovalState{false, Done, "All steps have been taken."}
 	case ahead.Unknown != "":
-		return Worth{false, Unknown, "What is left to do is not known: " + ahead.Unknown}
+		return ApprovalState{false, Unknown, "What is left to do is not known: " + ahead.Unknown}
 	case !a.Spec.Expires.After(now):
-		return Worth{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.Expires.Time, nil))}
+		return ApprovalState{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.Expires.Time, nil))}
 	case !covered:
-		return Worth{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
+		return ApprovalState{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
 	case ahead.OtherUser:
 		return byOther(a, ahead)
 	}
@@ -88,18 +88,18 @@ func WorthOf(a *v1alpha1.Approval, ahead Ahead, now time.Time) Worth {
 }
 
 // byOther is what a complete approval is worth where the author of a change may not approve it.
-func byOther(a *v1alpha1.Approval, ahead Ahead) Worth {
+func byOther(a *v1alpha1.Approval, ahead RemainingPlan) ApprovalState {
 	switch ahead.Author {
 	case "":
-		return Worth{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and who made generation %d is not known.", ahead.Generation)}
+		return ApprovalState{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and who made generation %d is not known.", ahead.Generation)}
 	case a.Spec.By:
-		return Worth{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Let another user approve.", a.Spec.By, ahead.Generation)}
+		return ApprovalState{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Let another user approve.", a.Spec.By, ahead.Generation)}
 	}
 	return approvedUntil(a)
 }
 
-func approvedUntil(a *v1alpha1.Approval) Worth {
-	return Worth{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.Expires.Time, nil))}
+func approvedUntil(a *v1alpha1.Approval) ApprovalState {
+	return ApprovalState{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.Expires.Time, nil))}
 }
 
 // spent reports whether all steps of the approval have been taken once: it does not
@@ -111,7 +111,7 @@ func spent(a *v1alpha1.Approval) bool {
 
 // wishes are the steps that are no repairs.
 func wishes(steps []lifecycle.Step) []lifecycle.Step {
-	return slices.DeleteFunc(slices.Clone(steps), func(s lifecycle.Step) bool { return s.Intent == lifecycle.Repair })
+	return slices.DeleteFunc(slices.Clone(steps), func(s lifecycle.Step) bool { return s.Intent == lifecycle.IntentRepair })
 }
 
 // covers reports whether what is left is how the approved steps end. Repairs may be
@@ -123,7 +123,7 @@ func covers(approved []v1alpha1.ApprovedStep, left []lifecycle.Step) (some, whol
 		switch {
 		case end > 0 && same(approved[end-1], step):
 			end--
-		case step.Intent == lifecycle.Repair:
+		case step.Intent == lifecycle.IntentRepair:
 			whole = false
 		default:
 			return false, false
@@ -136,7 +136,7 @@ func covers(approved []v1alpha1.ApprovedStep, left []lifecycle.Step) (some, whol
 func same(a v1alpha1.ApprovedStep, step lifecycle.Step) bool {
 	class := lifecycle.Class(a.Class)
 	return step.Same(lifecycle.Step{Name: a.Name, Target: a.Target, Args: a.Args}) &&
-		(class == step.Class || !class.Disturbs() && !step.Class.Disturbs())
+		(class == step.Class || !class.IsDisruptive() && !step.Class.IsDisruptive())
 }
 
 // some is how many steps a sentence names.
@@ -165,21 +165,21 @@ func few(all []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(all[:some], ", "), len(all)-some)
 }
 
-func wholly(a *v1alpha1.Approval, ahead Ahead) bool {
+func wholly(a *v1alpha1.Approval, ahead RemainingPlan) bool {
 	_, whole := covers(a.Spec.Steps, ahead.Steps)
 	return whole
 }
 
-// PermitOf says what the approvals of an object say of its next step. The one that
+// ApprovalCheckOf says what the approvals of an object say of its next step. The one that
 // stays valid longest counts. A repair that needs an approval has to be a part of what
 // was approved.
-func PermitOf(approvals []*v1alpha1.Approval, ahead Ahead, step lifecycle.Step, now time.Time) Permit {
+func ApprovalCheckOf(approvals []*v1alpha1.Approval, ahead RemainingPlan, step lifecycle.Step, now time.Time) ApprovalCheck {
 	var best *v1alpha1.Approval
-	var p Permit
+	var p ApprovalCheck
 	for _, a := range approvals {
-		w := WorthOf(a, ahead, now)
+		w := ApprovalStateOf(a, ahead, now)
 		switch {
-		case w.Valid && step.Intent == lifecycle.Repair && !wholly(a, ahead):
+		case w.Valid && step.Intent == lifecycle.IntentRepair && !wholly(a, ahead):
 			p.Because = fmt.Sprintf("the approval %q does not have this repair", a.Name)
 		case w.Valid && (best == nil || a.Spec.Expires.After(best.Spec.Expires.Time)):
 			best = a

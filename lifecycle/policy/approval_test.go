@@ -15,9 +15,9 @@ import (
 // plan is two restarts and what prepares them.
 func plan() []lifecycle.Step {
 	return []lifecycle.Step{
-		{Name: "Snapshot", Class: lifecycle.Routine},
-		{Name: "Restart", Target: "a-1", Class: lifecycle.Disruptive, Args: map[string]string{"version": "2"}},
-		{Name: "Restart", Target: "a-2", Class: lifecycle.Disruptive, Args: map[string]string{"version": "2"}},
+		{Name: "Snapshot", Class: lifecycle.ClassRoutine},
+		{Name: "Restart", Target: "a-1", Class: lifecycle.ClassDisruptive, Args: map[string]string{"version": "2"}},
+		{Name: "Restart", Target: "a-2", Class: lifecycle.ClassDisruptive, Args: map[string]string{"version": "2"}},
 	}
 }
 
@@ -32,13 +32,13 @@ func approvalOf(steps []lifecycle.Step) *v1alpha1.Approval {
 	return a
 }
 
-func aheadOf(steps ...lifecycle.Step) policy.Ahead {
-	return policy.Ahead{Object: orders, UID: "u", Generation: 3, Steps: steps}
+func aheadOf(steps ...lifecycle.Step) policy.RemainingPlan {
+	return policy.RemainingPlan{Object: orders, UID: "u", Generation: 3, Steps: steps}
 }
 
 func TestWorthOf(t *testing.T) {
 	worse := plan()
-	worse[2].Class = lifecycle.Irreversible
+	worse[2].Class = lifecycle.ClassIrreversible
 	other := plan()
 	other[2].Args = map[string]string{"version": "3"}
 	anew, later := aheadOf(plan()...), aheadOf(plan()...)
@@ -51,7 +51,7 @@ func TestWorthOf(t *testing.T) {
 	unknown.OtherUser = true
 	cases := map[string]struct {
 		reason string
-		ahead  policy.Ahead
+		ahead  policy.RemainingPlan
 		now    time.Time
 		want   string
 		says   string
@@ -77,7 +77,7 @@ func TestWorthOf(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := policy.WorthOf(approvalOf(plan()), c.ahead, c.now)
+			got := policy.ApprovalStateOf(approvalOf(plan()), c.ahead, c.now)
 			if got.Reason != c.want || got.Valid != (c.want == policy.Approved) || !strings.Contains(got.Message, c.says) {
 				t.Errorf("%s: got %+v, want %s", c.reason, got, c.want)
 			}
@@ -87,7 +87,7 @@ func TestWorthOf(t *testing.T) {
 
 // A plan may have steps that finish what others have begun, which are repairs.
 func TestRepairsThatAreApproved(t *testing.T) {
-	dismiss := lifecycle.Step{Name: "Dismiss", Target: "a-1", Class: lifecycle.Destructive, Intent: lifecycle.Repair}
+	dismiss := lifecycle.Step{Name: "Dismiss", Target: "a-1", Class: lifecycle.ClassDestructive, Intent: lifecycle.IntentRepair}
 	a := approvalOf([]lifecycle.Step{plan()[1], dismiss, plan()[2]})
 	cases := map[string]struct {
 		reason string
@@ -101,7 +101,7 @@ func TestRepairsThatAreApproved(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := policy.WorthOf(a, aheadOf(c.left...), tuesday); got.Reason != c.want {
+			if got := policy.ApprovalStateOf(a, aheadOf(c.left...), tuesday); got.Reason != c.want {
 				t.Errorf("%s: got %+v, want %s", c.reason, got, c.want)
 			}
 		})
@@ -112,7 +112,7 @@ func TestRepairsThatAreApproved(t *testing.T) {
 func TestAnApprovalIsSpent(t *testing.T) {
 	a := approvalOf(plan())
 	a.Status.Conditions = []metav1.Condition{{Type: policy.Valid, Status: metav1.ConditionFalse, Reason: policy.Done}}
-	if got := policy.WorthOf(a, aheadOf(plan()[2]), tuesday); got.Reason != policy.Done {
+	if got := policy.ApprovalStateOf(a, aheadOf(plan()[2]), tuesday); got.Reason != policy.Done {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -121,20 +121,20 @@ func TestPermitOf(t *testing.T) {
 	short, long, wrong := approvalOf(plan()), approvalOf(plan()), approvalOf(plan()[:1])
 	long.Name, long.Spec.Expires = "long", metav1.NewTime(tuesday.Add(2*time.Hour))
 	wrong.Name = "wrong"
-	if got := policy.PermitOf([]*v1alpha1.Approval{short, long, wrong}, aheadOf(plan()...), plan()[1], tuesday); got.Approval == nil || got.Approval.Name != "long" || got.Approval.By != "ann" {
+	if got := policy.ApprovalCheckOf([]*v1alpha1.Approval{short, long, wrong}, aheadOf(plan()...), plan()[1], tuesday); got.Approval == nil || got.Approval.Name != "long" || got.Approval.By != "ann" {
 		t.Errorf("the one that lasts longest counts, got %+v", got)
 	}
-	if got := policy.PermitOf([]*v1alpha1.Approval{wrong}, aheadOf(plan()...), plan()[1], tuesday); got.Approval != nil || !strings.Contains(got.Because, `"wrong" is not valid (PlanChanged)`) {
+	if got := policy.ApprovalCheckOf([]*v1alpha1.Approval{wrong}, aheadOf(plan()...), plan()[1], tuesday); got.Approval != nil || !strings.Contains(got.Because, `"wrong" is not valid (PlanChanged)`) {
 		t.Errorf("got %+v", got)
 	}
-	if got := policy.PermitOf(nil, aheadOf(plan()...), plan()[1], tuesday); got != (policy.Permit{}) {
+	if got := policy.ApprovalCheckOf(nil, aheadOf(plan()...), plan()[1], tuesday); got != (policy.ApprovalCheck{}) {
 		t.Errorf("got %+v", got)
 	}
 	repaired := append([]lifecycle.Step{mend}, plan()...)
-	if got := policy.PermitOf([]*v1alpha1.Approval{short}, aheadOf(repaired...), mend, tuesday); got.Approval != nil {
+	if got := policy.ApprovalCheckOf([]*v1alpha1.Approval{short}, aheadOf(repaired...), mend, tuesday); got.Approval != nil {
 		t.Errorf("a repair that was not approved has no approval, got %+v", got)
 	}
-	if got := policy.PermitOf([]*v1alpha1.Approval{approvalOf(repaired)}, aheadOf(repaired...), mend, tuesday); got.Approval == nil {
+	if got := policy.ApprovalCheckOf([]*v1alpha1.Approval{approvalOf(repaired)}, aheadOf(repaired...), mend, tuesday); got.Approval == nil {
 		t.Errorf("one that was approved has, got %+v", got)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Share is a slot that a disturbing step needs, of those that a policy has.
-type Share struct {
+// BudgetSlot is a slot that a disturbing step needs, of those that a policy has.
+type BudgetSlot struct {
 	// Policy is the name of the policy.
 	Policy string
 	// Pool names those who share the slots: the same for all objects that do.
@@ -18,14 +18,14 @@ type Share struct {
 	Among string
 }
 
-// Shares are the slots that a step of the object needs, one of each.
-func (s Set) Shares(o Object) []Share {
-	var all []Share
+// BudgetSlots are the slots that a step of the object needs, one of each.
+func (s Set) BudgetSlots(o Object) []BudgetSlot {
+	var all []BudgetSlot
 	for _, p := range s {
 		if p.spec.Budget == nil {
 			continue
 		}
-		share := Share{Policy: p.Name, Pool: p.Name, Limit: int(p.spec.Budget.Disturbed)}
+		share := BudgetSlot{Policy: p.Name, Pool: p.Name, Limit: int(p.spec.Budget.Disturbed)}
 		switch p.spec.Budget.Per {
 		case "Namespace":
 			share.Pool += "/namespace/" + o.Namespace
@@ -43,7 +43,7 @@ func (s Set) Shares(o Object) []Share {
 }
 
 // Full is the refusal for want of a slot; holders are those who have them.
-func (s Share) Full(holders string) lifecycle.Refusal {
+func (s BudgetSlot) Full(holders string) lifecycle.Refusal {
 	return lifecycle.Refusal{Gate: Budget, Policy: s.Policy, Message: fmt.Sprintf(
 		"of the objects %s it lets %d be disturbed at once, and that is %s", s.Among, s.Limit, holders)}
 }

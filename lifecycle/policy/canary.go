@@ -44,9 +44,9 @@ func (p *Policy) waveName(i int) string {
 	return "the last"
 }
 
-// early holds the step while the waves before that of the object are not done, or not
+// waitsForWave holds the step while the waves before that of the object are not done, or not
 // well. The object that is worst is named.
-func (p *Policy) early(q Question) []lifecycle.Refusal {
+func (p *Policy) waitsForWave(q Question) []lifecycle.Refusal {
 	if p.spec.Canary == nil || p.wave(q.Object) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func (p *Policy) early(q Question) []lifecycle.Refusal {
 	case !peer.Settled:
 		return p.refuse(Canary, time.Time{}, "wave %q comes first, and %s of it is not as declared yet", wave, peer.Object)
 	}
-	ripe := p.ripe(peer)
+	ripe := p.soakEnds(peer)
 	return p.refuse(Canary, ripe, "wave %q soaks until %s, when %s of it will have been as declared for %s",
 		wave, moment(ripe, nil), peer.Object, p.spec.Canary.Soak.Duration)
 }
@@ -83,12 +83,12 @@ func (p *Policy) before(o Object, peers []Peer) []Peer {
 	return all
 }
 
-func (p *Policy) ripe(peer Peer) time.Time { return peer.Since.Add(p.spec.Canary.Soak.Duration) }
+func (p *Policy) soakEnds(peer Peer) time.Time { return peer.Since.Add(p.spec.Canary.Soak.Duration) }
 
 // worst is the peer that keeps the next wave back the most, and false if none does.
 func (p *Policy) worst(peers []Peer, now time.Time) (worst Peer, bad bool) {
 	for _, peer := range peers {
-		if p.ripe(peer).After(now) || peer.Stalled != "" || !peer.Settled {
+		if p.soakEnds(peer).After(now) || peer.Stalled != "" || !peer.Settled {
 			if !bad || p.worse(peer, worst) {
 				worst, bad = peer, true
 			}

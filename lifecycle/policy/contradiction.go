@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Against returns sentences about where two policies that select the same object
+// ConflictsWith returns sentences about where two policies that select the same object
 // disagree, from the view of the first.
-func (p *Policy) Against(other *Policy) []string {
+func (p *Policy) ConflictsWith(other *Policy) []string {
 	var all []string
 	differ := func(field, mine, theirs, wins string) {
 		if mine != "" && theirs != "" && mine != theirs {
@@ -24,8 +24,8 @@ func (p *Policy) Against(other *Policy) []string {
 }
 
 const (
-	// seasons are long enough for all combinations of days and clocks that matter.
-	seasons = 4 * 366 * day
+	// searchHorizon are long enough for all combinations of days and clocks that matter.
+	searchHorizon = 4 * 366 * day
 	// patience is how many openings are compared before it is taken that they meet.
 	patience = 2000
 )
@@ -43,7 +43,7 @@ func (all windows) meet(others windows) bool {
 }
 
 func (w window) meets(other window) bool {
-	end := epoch.Add(seasons)
+	end := epoch.Add(searchHorizon)
 	opens := epoch
 	for range patience {
 		if opens = w.next(opens); opens.IsZero() || opens.After(end) {

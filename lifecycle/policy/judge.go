@@ -40,16 +40,16 @@ type Question struct {
 	FromSpec func() bool
 	// Permit says what the object's approvals say of the step. It is called if the
 	// step needs one.
-	Permit func() Permit
-	// Doomed reports whether the object's namespace is being deleted, where no approval can
+	Permit func() ApprovalCheck
+	// NamespaceTerminating reports whether the object's namespace is being deleted, where no approval can
 	// be made any more. It is called if the step waits for one; nil means that it is not.
-	Doomed func() bool
+	NamespaceTerminating func() bool
 	// Peers returns all objects that the operator runs. It is called if there are waves.
 	Peers func() ([]Peer, error)
 }
 
-// Permit is what approvals say of a step.
-type Permit struct {
+// ApprovalCheck is what approvals say of a step.
+type ApprovalCheck struct {
 	// Approval is the one that lets it pass; nil if none does.
 	Approval *history.Approval
 	// Because says what is wrong with those that there are.
@@ -71,7 +71,7 @@ type Verdict struct {
 // Routine steps pass all but a freeze, which holds those that a change of the spec asks for.
 func (s Set) Judge(q Question) Verdict {
 	var v Verdict
-	if q.Step.Class.Disturbs() {
+	if q.Step.Class.IsDisruptive() {
 		for _, p := range s {
 			v.Refusals = append(v.Refusals, p.judge(q, &v)...)
 		}
@@ -98,18 +98,18 @@ func (s Set) judgeRoutine(q Question) []lifecycle.Refusal {
 
 // changesSpec reports whether the step is a wish that a change of the spec has brought.
 func (q Question) changesSpec() bool {
-	wish := q.Step.Intent != lifecycle.Repair && q.Step.Cause == lifecycle.SpecChange
+	wish := q.Step.Intent != lifecycle.IntentRepair && q.Step.Cause == lifecycle.CauseSpecChange
 	return wish && q.FromSpec != nil && q.FromSpec()
 }
 
 func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
-	repair := q.Step.Intent == lifecycle.Repair
+	repair := q.Step.Intent == lifecycle.IntentRepair
 	var all []lifecycle.Refusal
 	if !repair || p.spec.Repairs == v1alpha1.RepairsHold {
 		all = slices.Concat(p.frozen(q.Now), p.closed(q.Now), p.unapproved(q, v))
 	}
 	if !repair && !q.Deletion {
-		all = append(all, p.early(q)...)
+		all = append(all, p.waitsForWave(q)...)
 	}
 	return all
 }
@@ -165,7 +165,7 @@ func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
 		return nil
 	}
 	because := cmp.Or(permit.Because, "nobody has approved")
-	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval%s, and %s; %s", q.Step.Class, p.approver(q), because, q.wayOut(p))
+	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval%s, and %s; %s", q.Step.Class, p.approver(q), because, q.remedy(p))
 }
 
 // approver says whose approval the policy does not accept.
@@ -186,11 +186,11 @@ func (p *Policy) wantsOtherUser() bool {
 // WantsOtherUser reports whether any of the policies accepts no approval by the author of a change.
 func (s Set) WantsOtherUser() bool { return slices.ContainsFunc(s, (*Policy).wantsOtherUser) }
 
-// wayOut is what to do about a step that waits for an approval.
-func (q Question) wayOut(p *Policy) string {
+// remedy is what to do about a step that waits for an approval.
+func (q Question) remedy(p *Policy) string {
 	about := fmt.Sprintf("%s %s -n %s", strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
 	switch {
-	case q.Doomed != nil && q.Doomed():
+	case q.NamespaceTerminating != nil && q.NamespaceTerminating():
 		return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl governor bypass %s --reason REASON`", about)
 	case p.wantsOtherUser() && q.Author == "":
 		return fmt.Sprintf("a user who answers for the change says so with `kubectl annotate %s --overwrite %s=USER %s=%d`, where USER is that user's own name, and another approves with `kubectl governor approve %s`",

@@ -19,11 +19,11 @@ var (
 	// tuesday is outside of the window of Saturday nights.
 	tuesday  = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 	saturday = time.Date(2026, 11, 28, 2, 30, 0, 0, time.UTC)
-	restart  = lifecycle.Step{Name: "Restart", Target: "a-1", Class: lifecycle.Disruptive}
-	mend     = lifecycle.Step{Name: "Replace", Target: "a-1", Class: lifecycle.Destructive, Intent: lifecycle.Repair}
-	add      = lifecycle.Step{Name: "Add", Target: "a-4", Class: lifecycle.Routine, Cause: lifecycle.SpecChange}
-	finish   = lifecycle.Step{Name: "Promote", Target: "a-4", Class: lifecycle.Routine, Intent: lifecycle.Repair, Cause: lifecycle.SpecChange}
-	adopt    = lifecycle.Step{Name: "Adopt", Target: "a-4", Class: lifecycle.Routine, Cause: lifecycle.Drift}
+	restart  = lifecycle.Step{Name: "Restart", Target: "a-1", Class: lifecycle.ClassDisruptive}
+	mend     = lifecycle.Step{Name: "Replace", Target: "a-1", Class: lifecycle.ClassDestructive, Intent: lifecycle.IntentRepair}
+	add      = lifecycle.Step{Name: "Add", Target: "a-4", Class: lifecycle.ClassRoutine, Cause: lifecycle.CauseSpecChange}
+	finish   = lifecycle.Step{Name: "Promote", Target: "a-4", Class: lifecycle.ClassRoutine, Intent: lifecycle.IntentRepair, Cause: lifecycle.CauseSpecChange}
+	adopt    = lifecycle.Step{Name: "Adopt", Target: "a-4", Class: lifecycle.ClassRoutine, Cause: lifecycle.CauseDrift}
 	orders   = policy.Object{Group: "g", Kind: "Ring", Namespace: "team", Name: "orders", Labels: map[string]string{"env": "prod"}}
 )
 
@@ -54,7 +54,7 @@ func question(step lifecycle.Step) policy.Question {
 	return policy.Question{
 		Object: orders, Step: step, Now: tuesday,
 		FromSpec: func() bool { return true },
-		Permit:   func() policy.Permit { return policy.Permit{} },
+		Permit:   func() policy.ApprovalCheck { return policy.ApprovalCheck{} },
 		Peers:    func() ([]policy.Peer, error) { return nil, nil },
 	}
 }
@@ -121,7 +121,7 @@ func TestAnApprovalCannotBeMadeInANamespaceThatGoes(t *testing.T) {
 			"let it go with `kubectl governor bypass ring orders -n team --reason REASON`",
 	} {
 		q := question(restart)
-		q.Doomed = func() bool { return doomed }
+		q.NamespaceTerminating = func() bool { return doomed }
 		v := policy.NewSet([]v1alpha1.OperationPolicy{made("p", approving("Disruptive"))}).Judge(q)
 		if len(v.Refusals) != 1 || !strings.HasSuffix(v.Refusals[0].Message, want) {
 			t.Errorf("got %+v, want %q", v.Refusals, want)
@@ -147,7 +147,7 @@ func TestTheStricterWinsAndAllAreNamed(t *testing.T) {
 	v := set.Judge(question(restart))
 	want := `The step Restart a-1 is held by the policy "nights": no maintenance window is open; the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich); ` +
 		`and by the policy "sale": frozen (sale) until Thu 2026-12-24 00:00 UTC`
-	if got := lifecycle.Held(restart, v.Refusals...); got.Message != want || got.Reason != lifecycle.HeldByPolicy {
+	if got := lifecycle.Held(restart, v.Refusals...); got.Message != want || got.Reason != lifecycle.ReasonHeldByPolicy {
 		t.Errorf("got %s", got)
 	}
 	for i, until := range []time.Time{time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC), until.Time} {
@@ -175,7 +175,7 @@ func TestAnApprovalLetsPass(t *testing.T) {
 	set := policy.NewSet([]v1alpha1.OperationPolicy{made("word", approving("Disruptive")), made("nights", nights)})
 	given := &history.Approval{Name: "a", By: "ann"}
 	q := question(restart)
-	q.Permit = func() policy.Permit { return policy.Permit{Approval: given} }
+	q.Permit = func() policy.ApprovalCheck { return policy.ApprovalCheck{Approval: given} }
 	q.Now = saturday
 	if v := set.Judge(q); len(v.Refusals) != 0 || v.Approval != given {
 		t.Errorf("got %+v", v)
@@ -184,7 +184,9 @@ func TestAnApprovalLetsPass(t *testing.T) {
 	if v := set.Judge(q); len(v.Refusals) != 1 || v.Refusals[0].Gate != policy.MaintenanceWindow {
 		t.Errorf("an approval opens no window: %+v", v)
 	}
-	q.Permit = func() policy.Permit { return policy.Permit{Because: "the approval \"a\" is not valid (Expired)"} }
+	q.Permit = func() policy.ApprovalCheck {
+		return policy.ApprovalCheck{Because: "the approval \"a\" is not valid (Expired)"}
+	}
 	if v := set.Judge(q); !strings.Contains(lifecycle.Held(restart, v.Refusals...).Message, "Expired") {
 		t.Errorf("got %+v", v)
 	}
@@ -317,12 +319,12 @@ func TestShares(t *testing.T) {
 	set := policy.NewSet([]v1alpha1.OperationPolicy{
 		made("a", per("", "")), made("b", per("Namespace", "")), made("c", per("Label", "env")), made("d", nights),
 	})
-	want := []policy.Share{
+	want := []policy.BudgetSlot{
 		{Policy: "a", Pool: "a", Limit: 2, Among: "that it selects"},
 		{Policy: "b", Pool: "b/namespace/team", Limit: 2, Among: "of the namespace team"},
 		{Policy: "c", Pool: "c/label/prod", Limit: 2, Among: `with env="prod"`},
 	}
-	if diff := cmp.Diff(want, set.Shares(orders)); diff != "" {
+	if diff := cmp.Diff(want, set.BudgetSlots(orders)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -350,7 +352,7 @@ func TestContradictions(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			set := policy.NewSet([]v1alpha1.OperationPolicy{made("a", c.a), made("b", c.b)})
-			got := strings.Join(set[0].Against(set[1]), " ")
+			got := strings.Join(set[0].ConflictsWith(set[1]), " ")
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
 			}
@@ -366,14 +368,14 @@ func TestWhatAPolicySaysOfItself(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		rule     func(*v1alpha1.OperationPolicySpec)
-		standing policy.Standing
+		standing policy.Usage
 		want     []string
 	}{
-		"Followed": {"all is well", nights, policy.Standing{Selected: 1}, []string{"Ready True Followed: It is followed."}},
-		"Nothing":  {"nobody is meant", nights, policy.Standing{}, []string{"Ready True SelectsNothing: No object has", "SelectsNothing True SelectsNothing: No object has"}},
-		"Typo":     {"a kind that is not run", typo, policy.Standing{Runs: []string{"Ring"}}, []string{"Ready True SelectsNothing: The operator runs no Rings (spec.selector.kinds); it runs Ring.", "SelectsNothing True"}},
-		"Against":  {"another one disagrees", nights, policy.Standing{Selected: 1, Against: []string{"No."}}, []string{"Ready True Contradicts: No.", "Contradicts True Contradicts: No."}},
-		"Invalid":  {"what cannot be followed comes first", never, policy.Standing{}, []string{`Ready False Invalid: It cannot be followed as it is written: spec.windows[0].schedule "0 0 30 2 *" never comes`, "SelectsNothing True"}},
+		"Followed": {"all is well", nights, policy.Usage{Selected: 1}, []string{"Ready True Followed: It is followed."}},
+		"Nothing":  {"nobody is meant", nights, policy.Usage{}, []string{"Ready True SelectsNothing: No object has", "SelectsNothing True SelectsNothing: No object has"}},
+		"Typo":     {"a kind that is not run", typo, policy.Usage{Runs: []string{"Ring"}}, []string{"Ready True SelectsNothing: The operator runs no Rings (spec.selector.kinds); it runs Ring.", "SelectsNothing True"}},
+		"Against":  {"another one disagrees", nights, policy.Usage{Selected: 1, Against: []string{"No."}}, []string{"Ready True Contradicts: No.", "Contradicts True Contradicts: No."}},
+		"Invalid":  {"what cannot be followed comes first", never, policy.Usage{}, []string{`Ready False Invalid: It cannot be followed as it is written: spec.windows[0].schedule "0 0 30 2 *" never comes`, "SelectsNothing True"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,8 +16,8 @@ const (
 	Contradicts = "Contradicts"
 )
 
-// Standing is what is known of a policy in a fleet.
-type Standing struct {
+// Usage is what is known of a policy in a fleet.
+type Usage struct {
 	// Selected are how many objects it selects, Held how many of them have a step that
 	// it holds.
 	Selected, Held int
@@ -28,13 +28,13 @@ type Standing struct {
 }
 
 // Conditions are what a user has to know of the policy.
-func (p *Policy) Conditions(s Standing) []lifecycle.Condition {
+func (p *Policy) Conditions(s Usage) []lifecycle.Condition {
 	ready := lifecycle.Condition{
-		Type: lifecycle.Ready, Status: lifecycle.Truth(true), Reason: "Followed", Message: "It is followed.",
+		Type: lifecycle.ConditionReady, Status: lifecycle.StatusOf(true), Reason: "Followed", Message: "It is followed.",
 	}
 	var more []lifecycle.Condition
 	add := func(kind, message string) {
-		more = append(more, lifecycle.Condition{Type: kind, Status: lifecycle.Truth(true), Reason: kind, Message: message})
+		more = append(more, lifecycle.Condition{Type: kind, Status: lifecycle.StatusOf(true), Reason: kind, Message: message})
 		ready.Reason, ready.Message = kind, message
 	}
 	if s.Selected == 0 {
@@ -44,7 +44,7 @@ func (p *Policy) Conditions(s Standing) []lifecycle.Condition {
 		add(Contradicts, strings.Join(s.Against, " "))
 	}
 	if len(p.Faults) > 0 {
-		ready.Status, ready.Reason = lifecycle.Truth(false), "Invalid"
+		ready.Status, ready.Reason = lifecycle.StatusOf(false), "Invalid"
 		ready.Message = "It cannot be followed as it is written: " + strings.Join(p.Faults, "; ") + "."
 	}
 	return append([]lifecycle.Condition{ready}, more...)

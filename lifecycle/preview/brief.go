@@ -7,11 +7,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Brief is the plan in one sentence of at most 256 characters, as long as an admission
+// Summary is the plan in one sentence of at most 256 characters, as long as an admission
 // warning may be; empty if nothing will be done.
-func (p Plan) Brief() string {
+func (p Plan) Summary() string {
 	actions := p.Actions()
-	if len(actions) == 0 && (p.Settles() || p.Outcome == lifecycle.Waiting) {
+	if len(actions) == 0 && (p.Settles() || p.Outcome == lifecycle.OutcomeWait) {
 		return ""
 	}
 	const limit = 256
@@ -45,7 +45,7 @@ func (p Plan) ending(actions []Step) string {
 		harm[s.Class]++
 	}
 	var notes []string
-	for _, class := range []lifecycle.Class{lifecycle.Irreversible, lifecycle.Destructive, lifecycle.Disruptive} {
+	for _, class := range []lifecycle.Class{lifecycle.ClassIrreversible, lifecycle.ClassDestructive, lifecycle.ClassDisruptive} {
 		if n := harm[class]; n > 0 {
 			notes = append(notes, fmt.Sprintf("%d %s", n, strings.ToLower(string(class))))
 		}

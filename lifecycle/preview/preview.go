@@ -30,10 +30,10 @@ type Plan struct {
 // Step is one step of a plan, or something that is waited for.
 type Step struct {
 	lifecycle.Step
-	// Awaited says that nothing is done: the world is on its way.
-	Awaited bool `json:"awaited,omitempty"`
-	// Meanwhile says in the application's words what is left during the step.
-	Meanwhile string `json:"meanwhile,omitempty"`
+	// IsWait says that nothing is done: the world is on its way.
+	IsWait bool `json:"awaited,omitempty"`
+	// Impact says in the application's words what is left during the step.
+	Impact string `json:"meanwhile,omitempty"`
 	// Expected is how long it usually takes here; zero if it was never done before.
 	Expected metav1.Duration `json:"expected,omitzero"`
 	// Held are the gates that would hold it: those of the application then, those of
@@ -42,21 +42,21 @@ type Step struct {
 }
 
 // Settles reports whether the plan ends with everything as declared.
-func (p Plan) Settles() bool { return p.Outcome == lifecycle.Done }
+func (p Plan) Settles() bool { return p.Outcome == lifecycle.OutcomeSettled }
 
 // Actions are the steps that do something.
 func (p Plan) Actions() []Step {
 	var all []Step
 	for _, s := range p.Steps {
-		if !s.Awaited {
+		if !s.IsWait {
 			all = append(all, s)
 		}
 	}
 	return all
 }
 
-// Subject is what a plan is about: an application's judgement and promises.
-type Subject[T lifecycle.Custom, W any] struct {
+// Simulator is what a plan is about: an application's judgement and promises.
+type Simulator[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
@@ -71,18 +71,18 @@ type Subject[T lifecycle.Custom, W any] struct {
 
 // Unroll returns the plan for the object in the world, and both as they are at its
 // end. It is pure, and changes neither.
-func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
+func (s Simulator[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 	want = want.DeepCopyObject().(T)
 	var p Plan
 	for len(p.Steps) < Limit {
 		d := s.goesOn(want, seen, s.Planner.Next(want, seen, now))
 		before := want.DeepCopyObject()
 		s.Planner.Status(want, seen)
-		if d.Outcome == lifecycle.Retrying && !reflect.DeepEqual(before, want) {
+		if d.Outcome == lifecycle.OutcomeRetry && !reflect.DeepEqual(before, want) {
 			continue // it waited for the status that has been written
 		}
 		d, on := s.beside(want, seen, d)
-		if !on || d.Outcome != lifecycle.Proceeding && d.Outcome != lifecycle.Waiting {
+		if !on || d.Outcome != lifecycle.OutcomeProceed && d.Outcome != lifecycle.OutcomeWait {
 			return p.end(d), want, seen
 		}
 		next, after := s.step(seen, d)
@@ -95,10 +95,10 @@ func (s Subject[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		}
 		seen = after
 	}
-	return p.end(endless), want, seen
+	return p.end(nonTerminating), want, seen
 }
 
-func (s Subject[T, W]) beside(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool) {
+func (s Simulator[T, W]) beside(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool) {
 	if s.Beside == nil {
 		return d, true
 	}
@@ -107,31 +107,31 @@ func (s Subject[T, W]) beside(want T, seen W, d lifecycle.Decision) (lifecycle.D
 
 // goesOn returns the repair that the engine takes while policies hold the wish of the
 // decision, or the decision.
-func (s Subject[T, W]) goesOn(want T, seen W, d lifecycle.Decision) lifecycle.Decision {
+func (s Simulator[T, W]) goesOn(want T, seen W, d lifecycle.Decision) lifecycle.Decision {
 	if s.Holds == nil || len(d.Behind) == 0 || len(s.refusals(seen, d.Step)) > 0 || !s.Holds(want, seen, d.Step) {
 		return d
 	}
 	next := d.Instead(func(step lifecycle.Step) bool { return s.Needed != nil && s.Needed(want, seen, step) })
-	if next.Outcome != lifecycle.Proceeding || s.Holds(want, seen, next.Step) {
+	if next.Outcome != lifecycle.OutcomeProceed || s.Holds(want, seen, next.Step) {
 		return d
 	}
 	return next
 }
 
-func (s Subject[T, W]) refusals(seen W, step lifecycle.Step) []lifecycle.Refusal {
+func (s Simulator[T, W]) refusals(seen W, step lifecycle.Step) []lifecycle.Refusal {
 	during, _ := s.Planner.Effect(seen, step)
 	return lifecycle.Judge(s.Gates, seen, during, step)
 }
 
 // step is the decision as a part of the plan, and the world after it.
-func (s Subject[T, W]) step(seen W, d lifecycle.Decision) (Step, W) {
+func (s Simulator[T, W]) step(seen W, d lifecycle.Decision) (Step, W) {
 	during, after := s.Planner.Effect(seen, d.Step)
-	next := Step{Step: d.Step, Awaited: d.Outcome == lifecycle.Waiting}
-	if !next.Awaited {
+	next := Step{Step: d.Step, IsWait: d.Outcome == lifecycle.OutcomeWait}
+	if !next.IsWait {
 		next.Held = lifecycle.Judge(s.Gates, seen, during, d.Step)
 	}
-	if teller, ok := s.Planner.(lifecycle.Forecaster[W]); ok && d.Step.Class.Disturbs() {
-		next.Meanwhile = teller.Meanwhile(during)
+	if teller, ok := s.Planner.(lifecycle.Forecaster[W]); ok && d.Step.Class.IsDisruptive() {
+		next.Impact = teller.Impact(during)
 	}
 	return next, after
 }
@@ -147,5 +147,5 @@ func stuck(d lifecycle.Decision) lifecycle.Decision {
 	return lifecycle.Decision{Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
 }
 
-var endless = lifecycle.Block("Endless", fmt.Sprintf(
+var nonTerminating = lifecycle.Block("Endless", fmt.Sprintf(
 	"The plan has more than %d steps, of which these are the first. Where so many make no sense, the rules do not come to an end: please report it.", Limit))

@@ -27,8 +27,8 @@ type Report struct {
 	Paused bool `json:"paused,omitempty"`
 	// PausedBy says who pauses it, and what resumes it.
 	PausedBy string `json:"pausedBy,omitempty"`
-	// Unseen are sentences about what could not be known.
-	Unseen []string `json:"unseen,omitempty"`
+	// Unknowns are sentences about what could not be known.
+	Unknowns []string `json:"unseen,omitempty"`
 	// Kept says which fields a rollback leaves as they are, and why.
 	Kept []string `json:"kept,omitempty"`
 	// Omitted is how many more steps there are than fit in a report.
@@ -58,8 +58,8 @@ type Field struct {
 // Changes reports whether anything is done at all.
 func (r Report) Changes() bool { return len(r.Actions()) > 0 || len(r.Resources) > 0 }
 
-// Ended is a report of nothing but how it ends.
-func Ended(d lifecycle.Decision) Report { return Report{Plan: Plan{}.end(d)} }
+// Terminal is a report of nothing but how it ends.
+func Terminal(d lifecycle.Decision) Report { return Report{Plan: Plan{}.end(d)} }
 
 // Expect returns the plan with how long each step usually takes, where that is known.
 func (p Plan) Expect(usual func(name string) (time.Duration, bool)) Plan {
@@ -96,7 +96,7 @@ func (r *Report) shorten() bool {
 	}
 	if n := len(r.Resources); n > 0 {
 		r.Resources = r.Resources[:n/2]
-		r.Unseen = []string{"There are more resources than are shown."}
+		r.Unknowns = []string{"There are more resources than are shown."}
 		return true
 	}
 	return false
@@ -106,5 +106,5 @@ func (r *Report) shorten() bool {
 func Decode(raw string) (Report, bool) {
 	var r Report
 	err := json.Unmarshal([]byte(raw), &r)
-	return r, err == nil && r.Outcome != lifecycle.Silent
+	return r, err == nil && r.Outcome != lifecycle.OutcomeNone
 }

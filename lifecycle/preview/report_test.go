@@ -10,7 +10,7 @@ import (
 )
 
 func report(steps, resources int) preview.Report {
-	r := preview.Ended(lifecycle.First())
+	r := preview.Terminal(lifecycle.First())
 	for range steps {
 		r.Steps = append(r.Steps, preview.Step{Step: lifecycle.Step{Name: "Add", Message: strings.Repeat("x", 100)}})
 	}
@@ -31,8 +31,8 @@ func TestAReportFits(t *testing.T) {
 		if !ok || len(got.Steps)+got.Omitted != len(r.Steps) || !got.Settles() {
 			t.Errorf("%d steps and %d omitted, want %d", len(got.Steps), got.Omitted, len(r.Steps))
 		}
-		if less := len(got.Resources) < len(r.Resources); less != (len(got.Unseen) > 0) {
-			t.Errorf("%d resources of %d, and it says %q", len(got.Resources), len(r.Resources), got.Unseen)
+		if less := len(got.Resources) < len(r.Resources); less != (len(got.Unknowns) > 0) {
+			t.Errorf("%d resources of %d, and it says %q", len(got.Resources), len(r.Resources), got.Unknowns)
 		}
 	}
 }

@@ -55,14 +55,14 @@ func TestRolling(t *testing.T) {
 		for available := range int32(3) {
 			s := rollout.State{Current: true, Image: "i", Total: total, Updated: 2, Available: available}
 			d := s.Rolling(2, "i")
-			if quiet := total == 2 && available == 2; quiet == d.Speaks() {
+			if quiet := total == 2 && available == 2; quiet == d.IsSet() {
 				t.Errorf("%+v: %s", s, d)
 			}
-			if after := s.After(d.Step); d.Speaks() && after.Rolling(2, "i").Speaks() {
+			if after := s.After(d.Step); d.IsSet() && after.Rolling(2, "i").IsSet() {
 				t.Errorf("%+v ends as %+v", s, after)
 			}
 			s.Stuck = true
-			if d := s.Rolling(2, "i"); d.Speaks() && d.Reason != "RolloutStuck" {
+			if d := s.Rolling(2, "i"); d.IsSet() && d.Reason != "RolloutStuck" {
 				t.Errorf("%+v: %s", s, d)
 			}
 		}

@@ -19,7 +19,7 @@ type crash struct{ before string }
 // Effects is the door through which a model changes the world on the operator's
 // behalf. Between any two effects the operator may die.
 type Effects struct {
-	faults *weather
+	faults *faultInjector
 	note   func(format string, args ...any)
 	check  func()
 	count  int
@@ -48,8 +48,8 @@ func (fx *Effects) Do(name string, effect func() error) error {
 	return nil
 }
 
-// Fair returns effects in weather without faults, for tests that drive a model
+// NoFaults returns effects in weather without faults, for tests that drive a model
 // themselves.
-func Fair() *Effects {
-	return &Effects{faults: &weather{calm: true}, note: func(string, ...any) {}, check: func() {}}
+func NoFaults() *Effects {
+	return &Effects{faults: &faultInjector{stopped: true}, note: func(string, ...any) {}, check: func() {}}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Model is an application and its cluster, in memory.
-type Model[T lifecycle.Custom, W any] interface {
+type Model[T lifecycle.Resource, W any] interface {
 	// Observe returns the true world as the driver would see it. The result must
 	// not share memory with the model: it is kept and shown again as stale.
 	Observe(now time.Time) W
@@ -43,8 +43,8 @@ type Mendable interface {
 	Mend()
 }
 
-// Life describes one application for the simulator.
-type Life[T lifecycle.Custom, W any] struct {
+// Scenario describes one application for the simulator.
+type Scenario[T lifecycle.Resource, W any] struct {
 	// Planner and Gates are the rules under test, the same as in production.
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
@@ -66,15 +66,15 @@ type Life[T lifecycle.Custom, W any] struct {
 	// Kept returns an error if, at rest, the world is not what was wanted.
 	Kept func(want T, seen W) error
 
-	// Storm is how many ticks (logical seconds) have faults; zero means 200.
-	Storm int
+	// FaultTicks is how many ticks (logical seconds) have faults; zero means 200.
+	FaultTicks int
 
-	// Spared are faults that never happen; nil means that everything may.
-	Spared []Fault
+	// DisabledFaults are faults that never happen; nil means that everything may.
+	DisabledFaults []Fault
 
-	// Patience is how many ticks without faults the life has to converge; zero
+	// ConvergeTicks is how many ticks without faults the life has to converge; zero
 	// means 200.
-	Patience int
+	ConvergeTicks int
 }
 
 // Outcome is what came of a life.
@@ -91,8 +91,8 @@ type Outcome struct {
 	Err error
 }
 
-func (l Life[T, W]) storm() int    { return orDefault(l.Storm) }
-func (l Life[T, W]) patience() int { return orDefault(l.Patience) }
+func (l Scenario[T, W]) faultTicks() int    { return orDefault(l.FaultTicks) }
+func (l Scenario[T, W]) convergeTicks() int { return orDefault(l.ConvergeTicks) }
 
 func orDefault(ticks int) int {
 	if ticks == 0 {

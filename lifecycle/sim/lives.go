@@ -30,10 +30,10 @@ type T interface {
 	Fatalf(format string, args ...any)
 }
 
-// Lives lives count lives with the seeds from 1, and fails the test with the
+// RunSeeds lives count lives with the seeds from 1, and fails the test with the
 // transcript of the shortest failing life, shrunk to what it takes to fail. The
 // environment overrides what is lived.
-func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
+func RunSeeds[O lifecycle.Resource, W any](t T, life Scenario[O, W], count int) {
 	t.Helper()
 	if seed, ok := number(EnvSeed); ok {
 		life = fromEnvironment(life)
@@ -51,7 +51,7 @@ func Lives[O lifecycle.Custom, W any](t T, life Life[O, W], count int) {
 }
 
 // shortestFailure lives on all processors: a life depends on nothing but its seed.
-func shortestFailure[O lifecycle.Custom, W any](life Life[O, W], count uint64) (Outcome, bool) {
+func shortestFailure[O lifecycle.Resource, W any](life Scenario[O, W], count uint64) (Outcome, bool) {
 	var (
 		worst Outcome
 		mu    sync.Mutex
@@ -78,7 +78,7 @@ func shorter(a, b Outcome) bool {
 	return len(a.Transcript) < len(b.Transcript) || len(a.Transcript) == len(b.Transcript) && a.Seed < b.Seed
 }
 
-func report[O lifecycle.Custom, W any](t T, life Life[O, W], out Outcome) {
+func report[O lifecycle.Resource, W any](t T, life Scenario[O, W], out Outcome) {
 	t.Helper()
 	t.Logf("the life of seed %d:\n%s", out.Seed, strings.Join(out.Transcript, "\n"))
 	if out.Err != nil {
@@ -86,7 +86,7 @@ func report[O lifecycle.Custom, W any](t T, life Life[O, W], out Outcome) {
 	}
 }
 
-func spared() []string {
+func disabledFaults() []string {
 	return strings.FieldsFunc(os.Getenv(EnvSpared), func(r rune) bool { return r == ',' })
 }
 

@@ -9,26 +9,26 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// restLength is how many ticks a settled life must stay without any effect.
-const restLength = 5
+// settledTicks is how many ticks a settled life must stay without any effect.
+const settledTicks = 5
 
 // failure is thrown where a life breaks its promise, and caught by Run.
 type failure struct{ err error }
 
 // world is one life in progress.
-type world[T lifecycle.Custom, W any] struct {
-	life    Life[T, W]
-	want    T
-	model   Model[T, W]
-	faults  *weather
-	chance  *rand.Rand
-	now     time.Time
-	past    []W
-	outcome *Outcome
+type world[T lifecycle.Resource, W any] struct {
+	scenario Scenario[T, W]
+	want     T
+	model    Model[T, W]
+	faults   *faultInjector
+	rng      *rand.Rand
+	now      time.Time
+	past     []W
+	outcome  *Outcome
 }
 
 // Run lives the life with the seed.
-func Run[T lifecycle.Custom, W any](life Life[T, W], seed uint64) (out Outcome) {
+func Run[T lifecycle.Resource, W any](life Scenario[T, W], seed uint64) (out Outcome) {
 	out.Seed = seed
 	defer func() {
 		switch thrown := recover().(type) {
@@ -42,11 +42,11 @@ func Run[T lifecycle.Custom, W any](life Life[T, W], seed uint64) (out Outcome) 
 	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 	want, model := life.Begin(chance)
 	w := &world[T, W]{
-		life: life, want: want, model: model, chance: chance,
-		faults: newWeather(chance, life.Spared), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
+		scenario: life, want: want, model: model, rng: chance,
+		faults: newFaultInjector(chance, life.DisabledFaults), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
 	}
-	w.storm()
-	w.settle()
+	w.injectFaults()
+	w.converge()
 	return out
 }
 
@@ -59,46 +59,46 @@ func recovered[R any](thrown any) (R, bool) {
 	return r, ok
 }
 
-func (w *world[T, W]) storm() {
-	for range w.life.storm() {
+func (w *world[T, W]) injectFaults() {
+	for range w.scenario.faultTicks() {
 		w.tick()
 		w.turn()
 	}
 }
 
-// unattended is for how many ticks nobody comes to mend a world in good weather.
-const unattended = 60
+// unattendedTicks is for how many ticks nobody comes to mend a world in good weather.
+const unattendedTicks = 60
 
-// settle waits for convergence in good weather, and then for silence.
-func (w *world[T, W]) settle() {
-	w.faults.calm = true
+// converge waits for convergence in good weather, and then for silence.
+func (w *world[T, W]) converge() {
+	w.faults.stopped = true
 	w.note("the faults stop")
 	var last lifecycle.Decision
 	quiet := 0
-	for i := range w.life.patience() {
-		if m, ok := w.model.(Mendable); ok && i == unattended {
+	for i := range w.scenario.convergeTicks() {
+		if m, ok := w.model.(Mendable); ok && i == unattendedTicks {
 			w.note("somebody mends what only a person can")
 			m.Mend()
 		}
 		w.tick()
 		d, effects := w.turn()
-		if d.Outcome != lifecycle.Done || effects > 0 {
+		if d.Outcome != lifecycle.OutcomeSettled || effects > 0 {
 			last, quiet = d, 0
 			continue
 		}
-		if quiet++; quiet == restLength {
-			w.keep()
+		if quiet++; quiet == settledTicks {
+			w.checkKept()
 			return
 		}
 	}
-	w.fail("did not converge within %d ticks after the faults stopped: %s %s: %s", w.life.patience(), last.Outcome, last.Reason, last.Message)
+	w.fail("did not converge within %d ticks after the faults stopped: %s %s: %s", w.scenario.convergeTicks(), last.Outcome, last.Reason, last.Message)
 }
 
-func (w *world[T, W]) keep() {
-	if w.life.Kept == nil {
+func (w *world[T, W]) checkKept() {
+	if w.scenario.Kept == nil {
 		return
 	}
-	if err := w.life.Kept(w.want, w.model.Observe(w.now)); err != nil {
+	if err := w.scenario.Kept(w.want, w.model.Observe(w.now)); err != nil {
 		w.fail("settled, but %v", err)
 	}
 }
@@ -110,15 +110,15 @@ func (w *world[T, W]) tick() {
 	w.now = w.now.Add(time.Second)
 	w.faults.lasts(Outage)
 	if !w.faults.lasts(Slow) {
-		w.model.Tick(w.now, w.chance)
+		w.model.Tick(w.now, w.rng)
 	}
 	if w.faults.happens(Broken) {
-		if what := w.model.Break(w.now, w.chance); what != "" {
+		if what := w.model.Break(w.now, w.rng); what != "" {
 			w.note("fault: %s", what)
 		}
 	}
-	if w.life.Edit != nil && w.faults.happens(Edited) {
-		w.life.Edit(w.want, w.chance)
+	if w.scenario.Edit != nil && w.faults.happens(Edited) {
+		w.scenario.Edit(w.want, w.rng)
 		w.want.SetGeneration(w.want.GetGeneration() + 1)
 		w.note("the user changes the object")
 	}
@@ -132,10 +132,10 @@ func (w *world[T, W]) check() {
 			w.fail("unsafe: %v", err)
 		}
 	}
-	if w.life.Safe == nil {
+	if w.scenario.Safe == nil {
 		return
 	}
-	if err := w.life.Safe(w.model.Observe(w.now)); err != nil {
+	if err := w.scenario.Safe(w.model.Observe(w.now)); err != nil {
 		w.fail("unsafe: %v", err)
 	}
 }

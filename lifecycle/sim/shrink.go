@@ -13,21 +13,21 @@ var faults = []Fault{Crash, LostAnswer, Conflict, APIError, Outage, StaleCache, 
 
 // Shrink returns the shortest life found that fails like the given one: with the same seed, fewer kinds of faults, and a
 // shorter storm. The life that it returns tells which, in its Spared and Storm.
-func Shrink[T lifecycle.Custom, W any](life Life[T, W], failed Outcome) (Life[T, W], Outcome) {
+func Shrink[T lifecycle.Resource, W any](life Scenario[T, W], failed Outcome) (Scenario[T, W], Outcome) {
 	best, worst := life, failed
-	try := func(l Life[T, W]) {
+	try := func(l Scenario[T, W]) {
 		if out := Run(l, failed.Seed); out.Err != nil && alike(out.Err, failed.Err) && len(out.Transcript) <= len(worst.Transcript) {
 			best, worst = l, out
 		}
 	}
 	for _, f := range faults {
 		l := best
-		l.Spared = append(slices.Clone(best.Spared), f)
+		l.DisabledFaults = append(slices.Clone(best.DisabledFaults), f)
 		try(l)
 	}
 	for _, storm := range []int{1, 2, 4, 8, 16, 32, 64, 128} {
-		if l := best; storm < l.storm() {
-			l.Storm = storm
+		if l := best; storm < l.faultTicks() {
+			l.FaultTicks = storm
 			try(l)
 		}
 	}
@@ -44,14 +44,14 @@ func kind(err error) string {
 }
 
 // command is the environment in which the life is lived again.
-func command[T lifecycle.Custom, W any](life Life[T, W], seed uint64) string {
+func command[T lifecycle.Resource, W any](life Scenario[T, W], seed uint64) string {
 	env := EnvSeed + "=" + strconv.FormatUint(seed, 10)
-	if life.Storm != 0 {
-		env += " " + EnvStorm + "=" + strconv.Itoa(life.Storm)
+	if life.FaultTicks != 0 {
+		env += " " + EnvStorm + "=" + strconv.Itoa(life.FaultTicks)
 	}
-	if len(life.Spared) > 0 {
-		names := make([]string, len(life.Spared))
-		for i, f := range life.Spared {
+	if len(life.DisabledFaults) > 0 {
+		names := make([]string, len(life.DisabledFaults))
+		for i, f := range life.DisabledFaults {
 			names[i] = strings.ReplaceAll(string(f), " ", "-")
 		}
 		env += " " + EnvSpared + "=" + strings.Join(names, ",")
@@ -60,12 +60,12 @@ func command[T lifecycle.Custom, W any](life Life[T, W], seed uint64) string {
 }
 
 // fromEnvironment returns the life with the storm that the environment says.
-func fromEnvironment[T lifecycle.Custom, W any](life Life[T, W]) Life[T, W] {
+func fromEnvironment[T lifecycle.Resource, W any](life Scenario[T, W]) Scenario[T, W] {
 	if n, ok := number(EnvStorm); ok {
-		life.Storm = int(n)
+		life.FaultTicks = int(n)
 	}
-	for _, name := range spared() {
-		life.Spared = append(slices.Clone(life.Spared), Fault(strings.ReplaceAll(name, "-", " ")))
+	for _, name := range disabledFaults() {
+		life.DisabledFaults = append(slices.Clone(life.DisabledFaults), Fault(strings.ReplaceAll(name, "-", " ")))
 	}
 	return life
 }

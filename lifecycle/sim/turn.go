@@ -25,15 +25,15 @@ func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 	}()
 	seen := w.observe()
 	d = w.decide(seen, fx)
-	w.tell(seen, fx)
+	w.publish(seen, fx)
 	return d, fx.count
 }
 
-// tell writes the planner's status fields, as an effect if they changed. What a
+// publish writes the planner's status fields, as an effect if they changed. What a
 // planner remembers there survives the operator only once it is written.
-func (w *world[T, W]) tell(seen W, fx *Effects) {
+func (w *world[T, W]) publish(seen W, fx *Effects) {
 	told := w.want.DeepCopyObject().(T)
-	w.life.Planner.Status(told, seen)
+	w.scenario.Planner.Status(told, seen)
 	if reflect.DeepEqual(told, w.want) {
 		return
 	}
@@ -45,7 +45,7 @@ func (w *world[T, W]) tell(seen W, fx *Effects) {
 // observe returns the world, or one since the operator's last own write.
 func (w *world[T, W]) observe() W {
 	if len(w.past) > 1 && w.faults.happens(StaleCache) {
-		age := w.chance.IntN(len(w.past))
+		age := w.rng.IntN(len(w.past))
 		w.note("the cache is %d ticks old", len(w.past)-1-age)
 		return w.past[age]
 	}
@@ -54,7 +54,7 @@ func (w *world[T, W]) observe() W {
 
 func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 	want := w.want.DeepCopyObject().(T)
-	resources, err := w.life.Planner.Resources(want, seen)
+	resources, err := w.scenario.Planner.Resources(want, seen)
 	if err != nil {
 		w.fail("resources: %v", err)
 	}
@@ -62,7 +62,7 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 		return lifecycle.RetryIn(0, "ProvideFailed", err.Error())
 	}
 	d := w.next(want, seen)
-	if d.Outcome == lifecycle.Proceeding {
+	if d.Outcome == lifecycle.OutcomeProceed {
 		return w.act(want, seen, d, fx)
 	}
 	return d
@@ -70,19 +70,19 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 
 // next asks the planner twice: a pure planner answers alike.
 func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
-	d := w.life.Planner.Next(want, seen, w.now)
-	if again := w.life.Planner.Next(want, seen, w.now); !reflect.DeepEqual(d, again) {
+	d := w.scenario.Planner.Next(want, seen, w.now)
+	if again := w.scenario.Planner.Next(want, seen, w.now); !reflect.DeepEqual(d, again) {
 		w.fail("Next is not pure, its answers to the same question differ: %s; %s", d, again)
 	}
 	return d
 }
 
 func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lifecycle.Decision {
-	during, _ := w.life.Planner.Effect(seen, d.Step)
-	held := lifecycle.Judge(w.life.Gates, seen, during, d.Step)
-	if len(held) == 0 && w.life.Hold != nil {
-		if held = w.life.Hold(want, d.Step, w.now); len(held) > 0 {
-			if next := d.Instead(nil); next.Outcome == lifecycle.Proceeding {
+	during, _ := w.scenario.Planner.Effect(seen, d.Step)
+	held := lifecycle.Judge(w.scenario.Gates, seen, during, d.Step)
+	if len(held) == 0 && w.scenario.Hold != nil {
+		if held = w.scenario.Hold(want, d.Step, w.now); len(held) > 0 {
+			if next := d.Instead(nil); next.Outcome == lifecycle.OutcomeProceed {
 				w.note("held, and a repair goes on: %s by %s", d.Step, held[0].Gate)
 				return w.act(want, seen, next, fx)
 			}

@@ -38,44 +38,44 @@ var odds = map[Fault]int{
 	Outage: 80, StaleCache: 6, LostWatch: 60, Slow: 40, Broken: 25, Edited: 30,
 }
 
-// weather decides by the seed which faults happen. Each life has a climate: only
+// faultInjector decides by the seed which faults happen. Each life has a climate: only
 // some faults, so that rare combinations also meet long calm stretches.
-type weather struct {
-	chance  *rand.Rand
-	climate map[Fault]bool
-	calm    bool
+type faultInjector struct {
+	rng     *rand.Rand
+	enabled map[Fault]bool
+	stopped bool
 	until   map[Fault]int
 	tick    int
 }
 
-func newWeather(chance *rand.Rand, spared []Fault) *weather {
-	w := &weather{chance: chance, climate: map[Fault]bool{}, until: map[Fault]int{}}
+func newFaultInjector(chance *rand.Rand, spared []Fault) *faultInjector {
+	w := &faultInjector{rng: chance, enabled: map[Fault]bool{}, until: map[Fault]int{}}
 	for _, f := range faults {
-		w.climate[f] = chance.IntN(3) > 0 && !slices.Contains(spared, f)
+		w.enabled[f] = chance.IntN(3) > 0 && !slices.Contains(spared, f)
 	}
 	return w
 }
 
 // happens reports whether the fault strikes at this opportunity.
-func (w *weather) happens(f Fault) bool {
-	return !w.calm && w.climate[f] && w.chance.IntN(odds[f]) == 0
+func (w *faultInjector) happens(f Fault) bool {
+	return !w.stopped && w.enabled[f] && w.rng.IntN(odds[f]) == 0
 }
 
 // lasts reports whether a fault with a duration is under way, and may begin one.
-func (w *weather) lasts(f Fault) bool {
-	if w.calm {
+func (w *faultInjector) lasts(f Fault) bool {
+	if w.stopped {
 		return false
 	}
 	if w.until[f] <= w.tick && w.happens(f) {
-		w.until[f] = w.tick + 1 + w.chance.IntN(30)
+		w.until[f] = w.tick + 1 + w.rng.IntN(30)
 	}
 	return w.until[f] > w.tick
 }
 
 // refusal is the API server's error for one call, or nil.
-func (w *weather) refusal() error {
+func (w *faultInjector) refusal() error {
 	switch {
-	case w.until[Outage] > w.tick && !w.calm, w.happens(APIError):
+	case w.until[Outage] > w.tick && !w.stopped, w.happens(APIError):
 		return ErrAPI
 	case w.happens(Conflict):
 		return ErrConflict

@@ -68,7 +68,7 @@ func revisionOf(owner *cachev1.Memcached, number int64) (*appsv1.ControllerRevis
 func allAnswer(obj client.Object) bool {
 	m := obj.(*cachev1.Memcached)
 	return m.Status.ObservedGeneration == m.Generation && m.Status.ReadyReplicas == m.Spec.Size &&
-		apimeta.IsStatusConditionTrue(m.Status.Conditions, lifecycle.Ready)
+		apimeta.IsStatusConditionTrue(m.Status.Conditions, lifecycle.ConditionReady)
 }
 
 // sized has the object or Deployment answer with at least that many servers.

@@ -19,8 +19,8 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/apps/memcached/driver"
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 )
 
 // turn is what one turn of the engine costs, beside one plain request.
@@ -54,7 +54,7 @@ type metronome struct {
 // Next makes the engine come back at once to what is at rest.
 func (m *metronome) Next(want *cachev1.Memcached, seen memcached.World, now time.Time) lifecycle.Decision {
 	d := m.Planner.Next(want, seen, now)
-	if d.Outcome == lifecycle.Done && m.measured.Load() {
+	if d.Outcome == lifecycle.OutcomeSettled && m.measured.Load() {
 		return d.Heartbeat(time.Nanosecond)
 	}
 	return d

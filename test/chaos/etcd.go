@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // answerWithin is how long a member has for an answer.
@@ -41,7 +41,7 @@ func (s *subject) certificate() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		if _, err = witness.Keys(now, ""); err == nil {
+		if _, err = consistencyclient.Keys(now, ""); err == nil {
 			s.keys = now
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // converged returns nil if the instance is what its spec declares, as Kubernetes, etcd
@@ -39,7 +39,7 @@ func (s *subject) converged(ctx context.Context) error {
 	if err := s.kept(ctx, obj); err != nil {
 		return err
 	}
-	led, err := witness.Service(s.api, inNamespace(s, obj.Status.ServiceName))(ctx)
+	led, err := consistencyclient.Service(s.api, inNamespace(s, obj.Status.ServiceName))(ctx)
 	if err != nil || len(led) != int(obj.Spec.Size) {
 		return fmt.Errorf("clients are led to %d of %d members: %w", len(led), obj.Spec.Size, errors.Join(err, errNotYet))
 	}

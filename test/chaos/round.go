@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/lifecycle/chaos"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // plan is one round: an instance, and what is done to it.
@@ -61,7 +61,7 @@ func (r round) failed() bool { return len(r.violations) > 0 }
 
 // observers see what the adversary does to the instance.
 type observers struct {
-	witness   *witness.Witness
+	witness   *consistencyclient.Witness
 	historian *historian
 	copies    *copies
 	foreign   []bystander
@@ -101,7 +101,7 @@ func (v *adversary) observe(ctx context.Context) (*observers, error) {
 		return nil, err
 	}
 	o := &observers{
-		witness: witness.Start(ctx, witness.Options{Find: v.addresses, TLS: v.clients(), Connections: 2, Pace: 40 * time.Millisecond}),
+		witness: consistencyclient.Start(ctx, consistencyclient.Options{Find: v.addresses, TLS: v.clients(), Connections: 2, Pace: 40 * time.Millisecond}),
 		foreign: foreign, historian: v.record(ctx), copies: v.watchCopies(ctx),
 	}
 	return o, await(ctx, 30*time.Second, 100*time.Millisecond, func(context.Context) error {

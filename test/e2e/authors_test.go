@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/governor-dev/governor/test/guide"
+	"github.com/governor-dev/governor/test/docstest"
 )
 
 // terminal is where an author works on a project: a kubeconfig with a namespace of their own, and localkube in the PATH.
@@ -49,10 +49,10 @@ func TestTheGuideOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	hurt(t, "image", "build", "busybox", "--load")
-	r := guide.NewReader(t, root)
+	r := docstest.NewReader(t, root)
 	r.Cluster, r.Env = true, terminal(t)
-	for _, page := range guide.Afternoon {
-		blocks, err := guide.Read(filepath.Join(root, "docs/authoring", page))
+	for _, page := range docstest.Afternoon {
+		blocks, err := docstest.Read(filepath.Join(root, "docs/authoring", page))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +115,7 @@ func TestTheChocolateFactory(t *testing.T) {
 	t.Parallel()
 	f := factory{terminal(t)}
 	removed(t, "../../examples/chocolate-factory/install.yaml")
-	blocks, err := guide.Read("../../examples/chocolate-factory/README.md")
+	blocks, err := docstest.Read("../../examples/chocolate-factory/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

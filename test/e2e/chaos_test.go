@@ -24,7 +24,7 @@ func TestChaosOnRealApplications(t *testing.T) {
 	cache := &instance{c.key}
 	cache.key.Name = "cache"
 	cache.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 3 })
-	cache.Settles(t, lifecycle.Done, "AllAnswer")
+	cache.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	run := []string{
 		"chaos", "etcdcluster/etcd", "memcached/cache", "--budget", "6", "--for", "15m", "--pause", "1s", "--lasting", "5s", "--heal-within", "4m",
 		"--seed", "4", "--reason", "game day",

@@ -38,7 +38,7 @@ func TestEtcdAuthNamesItsGrant(t *testing.T) {
 		t.Errorf("%s serve", obj.Status.Ready)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 4 })
-	said := condition(t, c.Settles(t, lifecycle.Blocked, "AuthEnabled"), lifecycle.Stalled).Message
+	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "AuthEnabled"), lifecycle.ConditionStalled).Message
 	commands := regexp.MustCompile(`etcdctl ([a-z][^&"]*)`).FindAllStringSubmatch(said, -1)
 	if len(commands) != 2 {
 		t.Fatalf("it is told %q", said)
@@ -56,12 +56,12 @@ func TestEtcdAuthNamesItsGrant(t *testing.T) {
 func TestEtcdAuthWithoutCertificates(t *testing.T) {
 	c := formed(t, 1)
 	c.enableAuth(t)
-	obj := c.Settles(t, lifecycle.Done, "AuthEnabled")
-	if said := condition(t, obj, lifecycle.Ready).Message; obj.Status.Ready != "1/1" || !contains(said, "etcdctl auth disable") {
+	obj := c.Settles(t, lifecycle.OutcomeSettled, "AuthEnabled")
+	if said := condition(t, obj, lifecycle.ConditionReady).Message; obj.Status.Ready != "1/1" || !contains(said, "etcdctl auth disable") {
 		t.Errorf("%s serve, and it is told %q", obj.Status.Ready, said)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 2 })
-	c.Settles(t, lifecycle.Blocked, "AuthEnabled")
+	c.Settles(t, lifecycle.OutcomeBlocked, "AuthEnabled")
 	c.etcdctl(t, "--user=root:secret auth disable")
 	if obj := c.settled(t); obj.Status.Ready != "2/2" {
 		t.Errorf("%s serve", obj.Status.Ready)

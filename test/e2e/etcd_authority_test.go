@@ -14,7 +14,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // pauses holds the operator back by the annotation, or lets it go on.
@@ -110,7 +110,7 @@ func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 	o := c.clients()
 	c.withKeys(t, keys)(&o)
 	eventually(t, "all that was acknowledged is there", func(ctx context.Context) error {
-		n, err := witness.Count(ctx, o)
+		n, err := consistencyclient.Count(ctx, o)
 		if err != nil {
 			return err
 		}

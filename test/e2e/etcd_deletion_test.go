@@ -155,8 +155,8 @@ func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
 	must(t, remove...)
 	eventually(t, "the status says that the deletion is held, and that all serve", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.DeletionHeld) &&
-				apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.Ready) && obj.Status.Ready == "3/3"
+			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.ConditionDeletionHeld) &&
+				apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.ConditionReady) && obj.Status.Ready == "3/3"
 		})
 	})
 	written, lost := w.Tally().Acknowledged, c.pod(t, "etcd-1").UID
@@ -167,7 +167,7 @@ func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
 			return fmt.Errorf("%w: %w", errNotYet, err)
 		}
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return tells(obj, lifecycle.Done, "AsDeclared") == nil && obj.Status.Ready == "3/3"
+			return tells(obj, lifecycle.OutcomeSettled, "AsDeclared") == nil && obj.Status.Ready == "3/3"
 		})
 	})
 	eventually(t, "clients go on writing", func(context.Context) error { return atLeast(w.Tally().Acknowledged, written+20) })
@@ -209,7 +209,7 @@ func TestEtcdOrphansServeOn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return tells(obj, lifecycle.Blocked, "NameTaken")
+		return tells(obj, lifecycle.OutcomeBlocked, "NameTaken")
 	})
 	same := func(when string) {
 		t.Helper()
@@ -230,7 +230,7 @@ func TestEtcdOrphansServeOn(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if ready := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Ready); !strings.Contains(ready.Message, "runs: Pod ") {
+		if ready := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionReady); !strings.Contains(ready.Message, "runs: Pod ") {
 			return fmt.Errorf("Ready says %s", ready.Message)
 		}
 		return nil

@@ -125,7 +125,7 @@ func TestEtcdOfAnOlderOperator(t *testing.T) {
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })
 	eventually(t, "the pause is heard of", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.Paused)
+			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.ConditionPaused)
 		})
 	})
 	c.strip(t)

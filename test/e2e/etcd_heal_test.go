@@ -152,7 +152,7 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 			})
 			replaced(t, before, c.settled(t), victim)
 			for _, e := range c.history(t).Entries[begun:] {
-				if e.Step.Cause != lifecycle.Fault {
+				if e.Step.Cause != lifecycle.CauseFault {
 					t.Errorf("a fault began it, and the cause of %s is %s", e.Step, e.Step.Cause)
 				}
 			}

@@ -184,7 +184,7 @@ func TestEtcdGoesThroughEveryMinorRelease(t *testing.T) {
 	c.Apply(t, version("3.6"))
 	c.running(t, "3.6.16")
 	c.Apply(t, version("3.5"))
-	obj := c.Settles(t, lifecycle.Blocked, "VersionRefused")
+	obj := c.Settles(t, lifecycle.OutcomeBlocked, "VersionRefused")
 	if obj.Status.Version.Current != "3.6.16" || obj.Status.ReadyReplicas != 1 {
 		t.Errorf("nothing must change when a release cannot be gone back to: %+v", obj.Status)
 	}

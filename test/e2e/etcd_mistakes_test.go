@@ -35,12 +35,12 @@ func TestEtcdMistakesOfVersion(t *testing.T) {
 		t.Errorf("a typo is refused with %q", said)
 	}
 	c.Apply(t, version("3.99"))
-	obj := c.Settles(t, lifecycle.Blocked, "UnknownVersion")
-	if said := condition(t, obj, lifecycle.Stalled).Message; !contains(said, `version "3.99" is not known to this operator, which runs etcd 3.2 to 3.7`) {
+	obj := c.Settles(t, lifecycle.OutcomeBlocked, "UnknownVersion")
+	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, `version "3.99" is not known to this operator, which runs etcd 3.2 to 3.7`) {
 		t.Errorf("it is told %q", said)
 	}
 	c.Apply(t, version("3.6.99"))
-	obj = c.Settles(t, lifecycle.Blocked, string(lifecycle.ImageUnpullable))
+	obj = c.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff))
 	if obj.Status.ReadyReplicas != 2 {
 		t.Errorf("one member must have been tried, and two serve: %+v", obj.Status)
 	}
@@ -54,7 +54,7 @@ func TestEtcdMistakesOfVersion(t *testing.T) {
 func TestEtcdTheFirstImageIsMissing(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Repository = 3, "registry.invalid/no-such/etcd" })
-	said := condition(t, c.Settles(t, lifecycle.Blocked, string(lifecycle.ImageUnpullable)), lifecycle.Stalled).Message
+	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff)), lifecycle.ConditionStalled).Message
 	if !contains(said, "Correct spec.version, spec.repository or spec.image") {
 		t.Errorf("it is told %q", said)
 	}
@@ -82,7 +82,7 @@ func TestEtcdQuota(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return tells(obj, lifecycle.Blocked, "QuotaExceeded")
+		return tells(obj, lifecycle.OutcomeBlocked, "QuotaExceeded")
 	})
 	if err := api.Delete(t.Context(), quota); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestEtcdPodsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
-	said := condition(t, c.Settles(t, lifecycle.Blocked, "FailedCreate"), lifecycle.Ready).Message
+	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "FailedCreate"), lifecycle.ConditionReady).Message
 	if !contains(said, "exceeded quota: none") {
 		t.Errorf("it is told %q", said)
 	}
@@ -126,8 +126,8 @@ func TestEtcdNoNodeIsFree(t *testing.T) {
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
 		spec.Pod.Resources.Requests = corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("900Gi")}
 	})
-	obj := c.Settles(t, lifecycle.Blocked, "Unschedulable")
-	if said := condition(t, obj, lifecycle.Stalled).Message; !contains(said, "Insufficient memory") || obj.Status.ReadyReplicas != 2 {
+	obj := c.Settles(t, lifecycle.OutcomeBlocked, "Unschedulable")
+	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "Insufficient memory") || obj.Status.ReadyReplicas != 2 {
 		t.Errorf("it is told %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Resources = corev1.ResourceRequirements{} })
@@ -143,8 +143,8 @@ func TestEtcdAFlagThatEtcdRefuses(t *testing.T) {
 		t.Errorf("what the operator decides is refused with %q", said)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--no-such-flag=1"} })
-	obj := c.Settles(t, lifecycle.Blocked, "ChangeFailed")
-	if said := condition(t, obj, lifecycle.Stalled).Message; !contains(said, "It has not run since it was changed") || obj.Status.ReadyReplicas != 2 {
+	obj := c.Settles(t, lifecycle.OutcomeBlocked, "ChangeFailed")
+	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "It has not run since it was changed") || obj.Status.ReadyReplicas != 2 {
 		t.Errorf("it is told %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = nil })

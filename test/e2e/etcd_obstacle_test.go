@@ -44,7 +44,7 @@ func (c *cluster) LetGo(t *testing.T, member string) {
 // TakeName implements contract.System.
 func (c *cluster) TakeName(t *testing.T, member string) {
 	t.Helper()
-	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: etcd.DoorName(member)}}
+	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: etcd.BootstrapConfigName(member)}}
 	if err := api.Create(t.Context(), taken); err != nil {
 		t.Fatal(err)
 	}
@@ -56,8 +56,8 @@ func TestEtcdTellsOfAFinalizerThatHolds(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	c.HoldSet(t, "etcd-1")
-	obj := c.Settles(t, lifecycle.Blocked, "DeletionStuck")
-	said := condition(t, obj, lifecycle.Stalled).Message
+	obj := c.Settles(t, lifecycle.OutcomeBlocked, "DeletionStuck")
+	said := condition(t, obj, lifecycle.ConditionStalled).Message
 	if !contains(said, "the StatefulSet etcd-1 is being deleted, and the finalizer example.com/hold of another controller keeps it") {
 		t.Errorf("it is told %q", said)
 	}

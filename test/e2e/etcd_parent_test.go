@@ -65,7 +65,7 @@ func TestEtcdParentsDeletionWaitsForThePolicy(t *testing.T) {
 		t.Error("the parent went before the cluster")
 	}
 	now, err := c.belongings(t.Context(), append(serves(), stores()...)...)
-	if err != nil || len(now) != len(before) || !apimeta.IsStatusConditionTrue(c.get(t).Status.Conditions, lifecycle.Ready) {
+	if err != nil || len(now) != len(before) || !apimeta.IsStatusConditionTrue(c.get(t).Status.Conditions, lifecycle.ConditionReady) {
 		t.Errorf("there are %v, %v, and there were %v", now, err, before)
 	}
 	must(t, "delete", "operationpolicy", c.key.Namespace)

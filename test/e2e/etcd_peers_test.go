@@ -9,7 +9,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // TestEtcdPeersOfOtherReleases: the flag had another name before 3.6, and none before 3.5.
@@ -49,7 +49,7 @@ func (c *cluster) peers(t *testing.T) {
 // visit asks at the peer port, with what is in the Secret.
 func (c *cluster) visit(t *testing.T, address, secret string) error {
 	t.Helper()
-	var o witness.Options
+	var o consistencyclient.Options
 	c.withKeys(t, secret)(&o)
 	return calls(address, o.TLS.Certificates...)
 }

@@ -16,7 +16,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 const (
@@ -64,9 +64,9 @@ func TestEtcdAlarmsAreToldAndEnd(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return tells(obj, lifecycle.Blocked, "AlarmRaised")
+		return tells(obj, lifecycle.OutcomeBlocked, "AlarmRaised")
 	})
-	said := condition(t, c.Settles(t, lifecycle.Blocked, "AlarmRaised"), "Alarm").Message
+	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "AlarmRaised"), "Alarm").Message
 	for _, m := range c.Observe(t).Members {
 		if len(m.Alarms) > 0 && !contains(said, m.Name+" has raised NOSPACE") {
 			t.Errorf("%q does not name %s", said, m.Name)
@@ -94,7 +94,7 @@ func (c *cluster) overflows(t *testing.T) {
 	}
 }
 
-func (c *cluster) writesAgain(t *testing.T) *witness.Witness {
+func (c *cluster) writesAgain(t *testing.T) *consistencyclient.Witness {
 	t.Helper()
 	w := c.write(t)
 	eventually(t, "clients can write again", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })

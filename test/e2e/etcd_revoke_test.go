@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // TestEtcdRevokesALeakedAuthority: whoever has the keys of both authorities gets in until
@@ -145,7 +145,7 @@ func (c *cluster) revoked(t *testing.T) {
 }
 
 // reloading makes a witness read the Secret at each handshake, as clients should.
-func (c *cluster) reloading(t *testing.T, secret string) func(*witness.Options) {
+func (c *cluster) reloading(t *testing.T, secret string) func(*consistencyclient.Options) {
 	t.Helper()
 	ctx, name := t.Context(), c.key.Name+"-client."+c.key.Namespace+".svc"
 	read := func() (*tls.Config, error) {
@@ -156,7 +156,7 @@ func (c *cluster) reloading(t *testing.T, secret string) func(*witness.Options) 
 		if err != nil {
 			return nil, err
 		}
-		return witness.Keys(s, name)
+		return consistencyclient.Keys(s, name)
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: name, InsecureSkipVerify: true,
@@ -176,5 +176,5 @@ func (c *cluster) reloading(t *testing.T, secret string) func(*witness.Options) 
 			return err
 		},
 	}
-	return func(o *witness.Options) { o.TLS = config }
+	return func(o *consistencyclient.Options) { o.TLS = config }
 }

@@ -18,7 +18,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // goes deletes the cluster and waits until it is gone.
@@ -48,7 +48,7 @@ func (c *cluster) keys(t *testing.T) int {
 	t.Helper()
 	n := 0
 	eventually(t, "the keys are read", func(ctx context.Context) (err error) {
-		n, err = witness.Count(ctx, c.clients())
+		n, err = consistencyclient.Count(ctx, c.clients())
 		return err
 	})
 	return n
@@ -134,7 +134,7 @@ func TestEtcdWithoutVolumes(t *testing.T) {
 func TestEtcdNoSuchStorageClass(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Storage.StorageClassName = 1, new("no-such-class") })
-	said := condition(t, c.Settles(t, lifecycle.Blocked, "VolumeMissing"), lifecycle.Ready).Message
+	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "VolumeMissing"), lifecycle.ConditionReady).Message
 	if want := `the StorageClass "no-such-class" does not exist`; !contains(said, want) {
 		t.Errorf("it is told %q, want %q", said, want)
 	}
@@ -157,7 +157,7 @@ func TestEtcdVolumesGrow(t *testing.T) {
 		if asked := volumes[0].Spec.Resources.Requests.Storage(); asked.Cmp(more) == 0 {
 			return nil
 		}
-		return tells(c.get(t), lifecycle.Blocked, "VolumeCannotGrow")
+		return tells(c.get(t), lifecycle.OutcomeBlocked, "VolumeCannotGrow")
 	})
 	if now := c.pod(t, "etcd-0").UID; now != pod {
 		t.Error("the pod was restarted for it")
@@ -169,7 +169,7 @@ func TestEtcdVolumesGrow(t *testing.T) {
 func TestEtcdDeletionIsQuick(t *testing.T) {
 	c := formed(t, 3)
 	c.LoseVolumes(t, "etcd-0", "etcd-1", "etcd-2")
-	c.Settles(t, lifecycle.Blocked, "QuorumLost")
+	c.Settles(t, lifecycle.OutcomeBlocked, "QuorumLost")
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.key.Namespace}}
 	if err := api.Delete(t.Context(), ns); err != nil {
@@ -197,7 +197,7 @@ func TestEtcdGrowsAFullDisk(t *testing.T) {
 	_ = syscall.Kill(process, syscall.SIGKILL)
 	eventually(t, "it cannot start", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return obj.Status.Members[0].Trouble == string(lifecycle.CrashLooping)
+			return obj.Status.Members[0].Trouble == string(lifecycle.PodProblemCrashLoopBackOff)
 		})
 	})
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
@@ -219,7 +219,7 @@ func TestEtcdTellsOfAFullDisk(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		said := condition(t, obj, lifecycle.Ready).Message
+		said := condition(t, obj, lifecycle.ConditionReady).Message
 		if !contains(said, full+" does not serve: ") || !contains(said, "no space left on device (its volume is full: raise spec.storage.size)") {
 			return fmt.Errorf("%w: %s", errNotYet, said)
 		}

@@ -23,7 +23,7 @@ import (
 	"github.com/governor-dev/governor/apps/etcd/contract"
 	"github.com/governor-dev/governor/apps/etcd/driver"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // TestEtcdContract holds real etcd to what the model of the simulator promises.
@@ -93,7 +93,7 @@ func (c *cluster) apply(ctx context.Context, edit func(*etcdv1.EtcdClusterSpec))
 
 func (c *cluster) settled(t *testing.T) *etcdv1.EtcdCluster {
 	t.Helper()
-	return c.Settles(t, lifecycle.Done, "AsDeclared")
+	return c.Settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 }
 
 // Settles implements contract.System. The rules are asked about a fresh observation
@@ -222,24 +222,24 @@ func (c *cluster) AddByHand(t *testing.T, role etcd.Role) {
 
 // write lets a witness write through the client Service until the test is over; then
 // nothing that was acknowledged may be lost.
-func (c *cluster) write(t *testing.T, edits ...func(*witness.Options)) *witness.Witness {
+func (c *cluster) write(t *testing.T, edits ...func(*consistencyclient.Options)) *consistencyclient.Witness {
 	t.Helper()
 	o := c.clients()
 	for _, edit := range edits {
 		edit(&o)
 	}
-	w := witness.Start(t.Context(), o)
+	w := consistencyclient.Start(t.Context(), o)
 	t.Cleanup(w.Stop)
 	return w
 }
 
 // clients are those of the client Service.
-func (c *cluster) clients() witness.Options {
-	return witness.Options{Find: witness.Service(api, client.ObjectKey{Namespace: c.key.Namespace, Name: c.key.Name + "-client"})}
+func (c *cluster) clients() consistencyclient.Options {
+	return consistencyclient.Options{Find: consistencyclient.Service(api, client.ObjectKey{Namespace: c.key.Namespace, Name: c.key.Name + "-client"})}
 }
 
 // kept ends the writing and holds etcd to what it acknowledged.
-func kept(t *testing.T, w *witness.Witness) {
+func kept(t *testing.T, w *consistencyclient.Witness) {
 	t.Helper()
 	w.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

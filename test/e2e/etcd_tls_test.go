@@ -21,25 +21,25 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // withKeys makes a witness show what is in the Secret.
-func (c *cluster) withKeys(t *testing.T, secret string) func(*witness.Options) {
+func (c *cluster) withKeys(t *testing.T, secret string) func(*consistencyclient.Options) {
 	t.Helper()
 	s := &corev1.Secret{}
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: c.key.Namespace, Name: secret}, s); err != nil {
 		t.Fatal(err)
 	}
-	config, err := witness.Keys(s, c.key.Name+"-client."+c.key.Namespace+".svc")
+	config, err := consistencyclient.Keys(s, c.key.Name+"-client."+c.key.Namespace+".svc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return func(o *witness.Options) { o.TLS = config }
+	return func(o *consistencyclient.Options) { o.TLS = config }
 }
 
 // nobody checks that etcd takes no write of such a client.
-func (c *cluster) nobody(t *testing.T, whose string, edit func(*witness.Options)) {
+func (c *cluster) nobody(t *testing.T, whose string, edit func(*consistencyclient.Options)) {
 	t.Helper()
 	w := c.write(t, edit)
 	eventually(t, whose+" is turned away", func(context.Context) error {
@@ -60,14 +60,14 @@ func TestEtcdIsEncryptedByDefault(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	obj := c.get(t)
 	w := c.write(t, c.withKeys(t, obj.Status.ClientSecretName))
-	c.nobody(t, "plain text", func(*witness.Options) {})
-	c.nobody(t, "a client without a certificate", func(o *witness.Options) {
+	c.nobody(t, "plain text", func(*consistencyclient.Options) {})
+	c.nobody(t, "a client without a certificate", func(o *consistencyclient.Options) {
 		c.withKeys(t, obj.Status.ClientSecretName)(o)
 		o.TLS.Certificates = nil
 	})
-	c.nobody(t, "a client with a member's certificate for peers", func(o *witness.Options) {
+	c.nobody(t, "a client with a member's certificate for peers", func(o *consistencyclient.Options) {
 		c.withKeys(t, obj.Status.ClientSecretName)(o)
-		peers := &witness.Options{}
+		peers := &consistencyclient.Options{}
 		c.withKeys(t, "etcd-0-peer-tls")(peers)
 		o.TLS.Certificates = peers.TLS.Certificates
 	})
@@ -182,7 +182,7 @@ func TestEtcdOwnSecrets(t *testing.T) {
 		t.Helper()
 		eventually(t, "it is told: "+words, func(ctx context.Context) error {
 			return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-				stalled := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Stalled)
+				stalled := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionStalled)
 				return stalled != nil && stalled.Reason == "CertificatesUnusable" && contains(stalled.Message, words)
 			})
 		})
@@ -199,7 +199,7 @@ func TestEtcdOwnSecrets(t *testing.T) {
 	c.modern(t, a, "own-server")
 	c.settled(t)
 	w := c.write(t, c.withKeys(t, "own-client"))
-	c.nobody(t, "plain text", func(*witness.Options) {})
+	c.nobody(t, "plain text", func(*consistencyclient.Options) {})
 	c.modern(t, a, "own-peer", "own-server", "own-client")
 	before := w.Tally().Acknowledged
 	eventually(t, "writes go on", func(context.Context) error { return atLeast(w.Tally().Acknowledged, before+100) })
@@ -217,14 +217,14 @@ func TestEtcdOwnSecretsOfTheLegacyAPI(t *testing.T) {
 	c.Apply(t, c.own)
 	c.settled(t)
 	cert, key, ca := a.leaf(t, time.Now().Add(time.Hour))
-	config, err := witness.Keys(&corev1.Secret{Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}},
+	config, err := consistencyclient.Keys(&corev1.Secret{Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}},
 		"etcd-client."+c.key.Namespace+".svc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := c.write(t, func(o *witness.Options) { o.TLS = config })
+	w := c.write(t, func(o *consistencyclient.Options) { o.TLS = config })
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
-	c.nobody(t, "a stranger's certificate", func(o *witness.Options) {
+	c.nobody(t, "a stranger's certificate", func(o *consistencyclient.Options) {
 		cert, key, _ := newAuthority(t).leaf(t, time.Now().Add(time.Hour))
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {

@@ -120,7 +120,7 @@ func TestEtcdServesWhileANodeIsDown(t *testing.T) {
 	})
 	eventually(t, "the node is named", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			said := condition(t, obj, lifecycle.Ready).Message
+			said := condition(t, obj, lifecycle.ConditionReady).Message
 			return contains(said, gone+" does not answer: the node "+node+" is NotReady since ")
 		})
 	})

@@ -28,12 +28,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
 	"github.com/governor-dev/governor/lifecycle/preview"
-	"github.com/governor-dev/governor/test/foretold"
+	"github.com/governor-dev/governor/test/previewcheck"
 )
 
 // observer sees what is provided for the cluster.
-func (c *cluster) observer() foretold.Observer {
-	return foretold.Observer{
+func (c *cluster) observer() previewcheck.Observer {
+	return previewcheck.Observer{
 		Client: api, Namespace: c.key.Namespace, Instance: c.key.Name, App: etcd.Name, Kinds: []schema.GroupVersionKind{
 			corev1.SchemeGroupVersion.WithKind("Service"), corev1.SchemeGroupVersion.WithKind("ConfigMap"),
 			corev1.SchemeGroupVersion.WithKind("Secret"), policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
@@ -42,7 +42,7 @@ func (c *cluster) observer() foretold.Observer {
 	}
 }
 
-func look(t *testing.T, o foretold.Observer) foretold.Snapshot {
+func look(t *testing.T, o previewcheck.Observer) previewcheck.Snapshot {
 	t.Helper()
 	seen, err := o.Look(t.Context())
 	if err != nil {
@@ -52,13 +52,13 @@ func look(t *testing.T, o foretold.Observer) foretold.Snapshot {
 }
 
 // happened holds what was foretold to what became of the objects.
-func happened(t *testing.T, what string, report preview.Report, before, after foretold.Snapshot) {
+func happened(t *testing.T, what string, report preview.Report, before, after previewcheck.Snapshot) {
 	t.Helper()
-	became, err := foretold.Became(api.Scheme(), before, after)
+	became, err := previewcheck.Became(api.Scheme(), before, after)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(became, foretold.Sorted(report.Resources)); diff != "" {
+	if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" {
 		t.Errorf("%s: what became of the objects (-) is not what was foretold (+): %s", what, diff)
 	}
 }
@@ -109,7 +109,7 @@ func TestEtcdDoesAsForetold(t *testing.T) {
 	if err := c.history(t).Verify(); err != nil {
 		t.Error(err)
 	}
-	if _, known := c.history(t).Usual("CaughtUp"); !known {
+	if _, known := c.history(t).MedianDuration("CaughtUp"); !known {
 		t.Error("how long a learner takes is not in the history")
 	}
 }
@@ -225,7 +225,7 @@ func TestEtcdTrustsAnewAsForetold(t *testing.T) {
 	c.Apply(t, pause(true))
 	eventually(t, "it is paused", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.Paused)
+			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.ConditionPaused)
 		})
 	})
 	must(t, "-n", c.key.Namespace, "delete", "secret", "etcd-peer-ca")
@@ -235,7 +235,7 @@ func TestEtcdTrustsAnewAsForetold(t *testing.T) {
 // TestMemcachedDoesAsForetold is as in envtest, with what Kubernetes itself does besides.
 func TestMemcachedDoesAsForetold(t *testing.T) {
 	i := ready(t, 1)
-	o := foretold.Observer{
+	o := previewcheck.Observer{
 		Client: api, Namespace: i.key.Namespace, Instance: i.key.Name, App: memcached.Name, Kinds: []schema.GroupVersionKind{
 			appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Service"),
 			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
@@ -248,7 +248,7 @@ func TestMemcachedDoesAsForetold(t *testing.T) {
 	} {
 		report, before := i.ask(t, preview.Update, edit), look(t, o)
 		i.Apply(t, edit)
-		i.Settles(t, lifecycle.Done, report.Reason)
+		i.Settles(t, lifecycle.OutcomeSettled, report.Reason)
 		happened(t, name, report, before, look(t, o))
 	}
 	report, before := i.ask(t, preview.Delete, func(*cachev1.MemcachedSpec) {}), look(t, o)

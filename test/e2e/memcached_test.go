@@ -45,7 +45,7 @@ func TestServersKeepWhatTheyAreGiven(t *testing.T) {
 	i := newInstance(t)
 	memory := resource.MustParse("256Mi")
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size, spec.ContainerPort, spec.Memory = 2, 22122, &memory })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	for n, pod := range i.pods(t) {
 		address := net.JoinHostPort(pod.Status.PodIP, "22122")
 		value := fmt.Sprintf("value%d", n)
@@ -79,7 +79,7 @@ func TestUpgradeKeepsAllAnswering(t *testing.T) {
 		}
 		return errNotYet
 	})
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
 func TestTwoInstancesNeverSharePods(t *testing.T) {
@@ -87,7 +87,7 @@ func TestTwoInstancesNeverSharePods(t *testing.T) {
 	other := &instance{one.key}
 	other.key.Name = "cache-too"
 	other.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 1 })
-	m := other.Settles(t, lifecycle.Done, "AllAnswer")
+	m := other.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	if len(m.Status.Nodes) != 1 || len(one.pods(t)) != 2 {
 		t.Errorf("the second instance has %v, the first %d pods", m.Status.Nodes, len(one.pods(t)))
 	}
@@ -104,9 +104,9 @@ func TestUnschedulable(t *testing.T) {
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) {
 		spec.Size, spec.Pod.NodeSelector = 1, map[string]string{"no-such": "node"}
 	})
-	i.Settles(t, lifecycle.Blocked, "Unschedulable")
+	i.Settles(t, lifecycle.OutcomeBlocked, "Unschedulable")
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Pod.NodeSelector = nil })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
 // TestQuota names the quota, and goes on by itself when it is raised.
@@ -120,9 +120,9 @@ func TestQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	i.Settles(t, lifecycle.Blocked, "QuotaExceeded")
+	i.Settles(t, lifecycle.OutcomeBlocked, "QuotaExceeded")
 	if err := api.Delete(t.Context(), quota); err != nil {
 		t.Fatal(err)
 	}
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }

@@ -21,7 +21,7 @@ func TestPluginOnRealApplications(t *testing.T) {
 	cache := &instance{c.key}
 	cache.key.Name = "cache"
 	cache.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	cache.Settles(t, lifecycle.Done, "AllAnswer")
+	cache.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	says(t, ns, 0, []string{"etcdcluster/etcd ", "memcached/cache ", "3/3", "2/2", "3.6."}, "status", "-o", "wide")
 	says(t, ns, 0, []string{
 		"etcdcluster/etcd in " + ns + ": ready. Everything is as declared.", "last step: ",

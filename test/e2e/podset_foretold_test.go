@@ -47,7 +47,7 @@ func (s *podSet) ask(t *testing.T, question string, edit func(*appv1.PodSetSpec)
 	return report
 }
 
-func (s *podSet) history(t *testing.T) history.Book {
+func (s *podSet) history(t *testing.T) history.Log {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
 	err := api.Get(t.Context(), client.ObjectKey{Namespace: s.key.Namespace, Name: history.Name("PodSet", s.key.Name)}, cm)
@@ -84,7 +84,7 @@ func TestPodSetDoesAsForetold(t *testing.T) {
 	} {
 		report, begun := s.ask(t, preview.Update, change.edit), len(s.history(t).Entries)
 		s.Apply(t, change.edit)
-		s.Settles(t, lifecycle.Done, report.Reason)
+		s.Settles(t, lifecycle.OutcomeSettled, report.Reason)
 		var planned, done []string
 		for _, step := range report.Actions() {
 			planned = append(planned, many(step.Step))

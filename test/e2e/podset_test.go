@@ -205,7 +205,7 @@ func TestPodSetTasks(t *testing.T) {
 			Containers: []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}},
 		}
 	})
-	s.Settles(t, lifecycle.Waiting, "PodsEndEarly")
+	s.Settles(t, lifecycle.OutcomeWait, "PodsEndEarly")
 	for _, p := range s.pods(t) {
 		if p.Annotations[podset.AnnotationAttempt] == "" {
 			t.Errorf("pod %s, which replaced one that ended, does not say so", p.Name)
@@ -213,7 +213,7 @@ func TestPodSetTasks(t *testing.T) {
 	}
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Template.Spec.ActiveDeadlineSeconds = nil })
 	eventually(t, "the mended pods stay", func(context.Context) error {
-		return tells(s.Settles(t, lifecycle.Done, "AllAvailable"), lifecycle.Done, "AllAvailable")
+		return tells(s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable"), lifecycle.OutcomeSettled, "AllAvailable")
 	})
 }
 
@@ -240,7 +240,7 @@ func TestPodSetWhileOperatorsDie(t *testing.T) {
 		}
 		return nil
 	})
-	p := s.Settles(t, lifecycle.Done, "AllAvailable")
+	p := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	if n := len(s.Owners(t)); most > size || n != size || int(p.Status.AvailableReplicas) != size {
 		t.Errorf("%d pods, and once there were %d; the status tells %d available", n, most, p.Status.AvailableReplicas)
 	}

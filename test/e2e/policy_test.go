@@ -39,8 +39,8 @@ func (c *cluster) held(t *testing.T, words string) {
 		if err != nil {
 			return err
 		}
-		ready := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Ready)
-		if ready == nil || ready.Reason != lifecycle.HeldByPolicy || !strings.Contains(ready.Message, words) {
+		ready := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionReady)
+		if ready == nil || ready.Reason != lifecycle.ReasonHeldByPolicy || !strings.Contains(ready.Message, words) {
 			return fmt.Errorf("%w: it says %+v", errNotYet, ready)
 		}
 		return nil

@@ -42,7 +42,7 @@ func (c *cluster) ask(t *testing.T, question string, edit func(*etcdv1.EtcdClust
 	return report
 }
 
-func (c *cluster) history(t *testing.T) history.Book {
+func (c *cluster) history(t *testing.T) history.Log {
 	t.Helper()
 	cm := &corev1.ConfigMap{}
 	key := client.ObjectKey{Namespace: c.key.Namespace, Name: history.Name("EtcdCluster", c.key.Name)}

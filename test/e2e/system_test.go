@@ -67,15 +67,15 @@ func (i *instance) Settles(t *testing.T, outcome lifecycle.Outcome, reason strin
 }
 
 // tells compares what the object's conditions say about its present generation.
-func tells(m lifecycle.Custom, outcome lifecycle.Outcome, reason string) error {
-	_, conditions := m.Told()
-	for _, want := range lifecycle.Summary(lifecycle.Decision{Outcome: outcome, Reason: reason}) {
+func tells(m lifecycle.Resource, outcome lifecycle.Outcome, reason string) error {
+	_, conditions := m.StatusFields()
+	for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome, Reason: reason}) {
 		got := apimeta.FindStatusCondition(*conditions, want.Type)
 		if got == nil || got.Status != want.Status || got.ObservedGeneration != m.GetGeneration() {
 			return fmt.Errorf("%w: %s is %+v", errNotYet, want.Type, got)
 		}
 	}
-	if ready := apimeta.FindStatusCondition(*conditions, lifecycle.Ready); ready.Reason != reason {
+	if ready := apimeta.FindStatusCondition(*conditions, lifecycle.ConditionReady); ready.Reason != reason {
 		return fmt.Errorf("%w: it is %s: %s", errNotYet, ready.Reason, ready.Message)
 	}
 	return nil
@@ -95,7 +95,7 @@ func ready(t *testing.T, size int32) *instance {
 	t.Helper()
 	i := newInstance(t)
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = size })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	return i
 }
 

@@ -23,8 +23,8 @@ func (c *cluster) rolledBack(t *testing.T, reason string) *etcdv1.EtcdCluster {
 		if err != nil {
 			return err
 		}
-		if is := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.RolledBack); is == nil || is.Reason != reason {
-			return fmt.Errorf("%w: %+v, ready is %+v", errNotYet, is, apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.Ready))
+		if is := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionRolledBack); is == nil || is.Reason != reason {
+			return fmt.Errorf("%w: %+v, ready is %+v", errNotYet, is, apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionReady))
 		}
 		return nil
 	})
@@ -40,12 +40,12 @@ func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
 	before, w := c.get(t), c.write(t)
 	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version, spec.Storage.Size = "3.6.99", &more })
-	after := c.rolledBack(t, string(lifecycle.ImageUnpullable))
+	after := c.rolledBack(t, string(lifecycle.PodProblemImagePullBackOff))
 	same(t, before, after)
 	if after.Spec.Version != "3.6.16" || after.Spec.Storage.Size.Cmp(more) != 0 {
 		t.Errorf("the version is %s, the size %s", after.Spec.Version, after.Spec.Storage.Size)
 	}
-	if said := condition(t, after, lifecycle.RolledBack).Message; !contains(said, "spec.storage.size stays 2Gi, as volumes only grow") {
+	if said := condition(t, after, lifecycle.ConditionRolledBack).Message; !contains(said, "spec.storage.size stays 2Gi, as volumes only grow") {
 		t.Errorf("the condition says %q", said)
 	}
 	touched := map[string]bool{}
@@ -87,7 +87,7 @@ func TestEtcdOfOneReturnsFromAChangeThatFails(t *testing.T) {
 			eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
 			c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
 			c.Apply(t, fail)
-			reason := map[string]lifecycle.Trouble{"Image": lifecycle.ImageUnpullable, "Args": lifecycle.CrashLooping}[name]
+			reason := map[string]lifecycle.PodProblem{"Image": lifecycle.PodProblemImagePullBackOff, "Args": lifecycle.PodProblemCrashLoopBackOff}[name]
 			after := c.rolledBack(t, string(reason))
 			same(t, before, after)
 			if after.Spec.Version != "3.6.16" || len(after.Spec.Pod.Args) > 0 {

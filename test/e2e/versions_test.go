@@ -176,7 +176,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 		return nil
 	})
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	rests(t, other.metrics)
 	before := i.written(t)
 
@@ -184,7 +184,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	eventually(t, "the other version takes over", func(context.Context) error { return acts(other.metrics) })
 	i.untouched(t, before)
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 1 })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	if err := install(); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	eventually(t, "one in the cluster takes over", func(context.Context) error { return oneOf(inside, acts) })
 	i.untouched(t, before)
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
 // oneOf tells whether it holds for exactly one of them.

@@ -89,13 +89,13 @@ func TestWaves(t *testing.T) {
 	}
 	before := [2]any{others[0].pod(t, "orders-0").UID, others[1].pod(t, "users-0").UID}
 	give("3.7.99") // no such image
-	canary.Settles(t, lifecycle.Blocked, string(lifecycle.ImageUnpullable))
-	halted := fmt.Sprintf(`halted, because EtcdCluster %s of wave "first" is not well: %s`, canary.key, lifecycle.ImageUnpullable)
+	canary.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff))
+	halted := fmt.Sprintf(`halted, because EtcdCluster %s of wave "first" is not well: %s`, canary.key, lifecycle.PodProblemImagePullBackOff)
 	for _, c := range others {
 		c.held(t, halted)
 		says(t, c.key.Namespace, 0, []string{halted, "HeldByPolicy"}, "status", "etcd/"+c.key.Name)
 	}
-	says(t, canary.key.Namespace, 0, []string{string(lifecycle.ImageUnpullable)}, "status", "etcd/canary")
+	says(t, canary.key.Namespace, 0, []string{string(lifecycle.PodProblemImagePullBackOff)}, "status", "etcd/canary")
 	canary.holding(t, 2)
 	if now := [2]any{others[0].pod(t, "orders-0").UID, others[1].pod(t, "users-0").UID}; now != before {
 		t.Error("the last wave was touched")

@@ -45,7 +45,7 @@ func TestTheOperatorStopped(t *testing.T) {
 	if err := install(); err != nil {
 		t.Fatal(err)
 	}
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
 // answer tells whether so many real servers say that they are of that version.
@@ -72,7 +72,7 @@ func TestTheLeaderDies(t *testing.T) {
 	pod, _, _ := strings.Cut(holder, "_")
 	must(t, "-n", "governor-system", "delete", "pod", pod, "--grace-period=0", "--force")
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	if now := must(t, "-n", "governor-system", "get", "lease", "governor.governor.dev", "-o", "jsonpath={.spec.holderIdentity}"); now == holder {
 		t.Errorf("%s still holds the lease", now)
 	}
@@ -108,7 +108,7 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 	eventually(t, "the API server takes a wish", func(context.Context) error { return i.scaleTo(t, 3) })
 	// The process lives on and knows the lease, so that it does not wait until the lease ends.
 	within(t, 10*time.Second, "the operator passes it on", func(context.Context) error { return i.provided(t, 3) })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	for pod, count := range restarts(t) {
 		if count != before[pod] {
 			t.Errorf("pod %s of the operator restarted %d times in the outage", pod, count-before[pod])
@@ -162,8 +162,8 @@ func TestANodeIsLost(t *testing.T) {
 	node := i.pods(t)[0].Spec.NodeName
 	hurt(t, "node", "stop", node)
 	t.Cleanup(func() { hurt(t, "node", "start", node) })
-	i.Settles(t, lifecycle.Waiting, "RollingOut")
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeWait, "RollingOut")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	for _, p := range i.pods(t) {
 		if p.DeletionTimestamp == nil && p.Spec.NodeName == node {
 			t.Errorf("pod %s is still counted on to the lost node", p.Name)
@@ -242,7 +242,7 @@ func TestUninstall(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 3 })
-	i.Settles(t, lifecycle.Done, "AllAnswer")
+	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	if !sameNames(pods, i.pods(t)) {
 		t.Error("a new installation restarted servers")
 	}

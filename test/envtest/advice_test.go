@@ -26,10 +26,10 @@ import (
 	"sigs.k8s.io/yaml"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/kube/conversion"
 	"github.com/governor-dev/governor/kube/webhookcert"
-	"github.com/governor-dev/governor/lifecycle/engine"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // nowhere is a port at which nobody listens.
@@ -138,7 +138,7 @@ func (a *adviser) manifests(t *testing.T) []*unstructured.Unstructured {
 func (a *adviser) confine(hook map[string]any) {
 	hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: a.namespace}}
 	hook["rules"] = append(hook["rules"].([]any), map[string]any{
-		"apiGroups": []any{ring.GroupVersion.Group}, "apiVersions": []any{ring.GroupVersion.Version}, "resources": []any{"rings"},
+		"apiGroups": []any{fakeapp.GroupVersion.Group}, "apiVersions": []any{fakeapp.GroupVersion.Version}, "resources": []any{"rings"},
 		"operations": []any{"CREATE", "UPDATE"}, "scope": "Namespaced",
 	})
 }

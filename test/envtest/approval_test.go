@@ -17,7 +17,7 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/policy"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 func words(s *v1alpha1.OperationPolicySpec) {
@@ -27,10 +27,10 @@ func words(s *v1alpha1.OperationPolicySpec) {
 // approvalOf is an approval of the ring r as it is, for an hour.
 func approvalOf(t *testing.T, namespace, name string, members ...string) *v1alpha1.Approval {
 	t.Helper()
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ApprovalSpec{
-		Object: v1alpha1.ApprovedObject{Group: ring.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: r.Generation},
+		Object: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: r.Generation},
 		By:     "ann", Reason: "tested", Expires: metav1.NewTime(tuesday.Add(time.Hour)),
 	}}
 	for _, m := range members {
@@ -71,7 +71,7 @@ func unapproved(t *testing.T, size int) (string, *operator, *clocktesting.FakeCl
 	t.Helper()
 	namespace, op, clock := clocked(t, "r")
 	newPolicy(t, namespace, "words", words)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = size })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = size })
 	ringHeld(t, namespace, "r", "Remove m000002", "nobody has approved", "kubectl governor approve ring r -n "+namespace)
 	return namespace, op, clock
 }
@@ -114,7 +114,7 @@ func TestApprovalsThatDoNotDo(t *testing.T) {
 	ringHeld(t, namespace, "r", freeze.Name)
 	good := approve(t, approvalOf(t, namespace, "good", "m000002", "m000001"))
 	approvalIs(t, good, metav1.ConditionTrue, policy.Approved)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	approvalIs(t, good, metav1.ConditionFalse, policy.GenerationChanged)
 	next := approve(t, approvalOf(t, namespace, "next", "m000002"))
 	approvalIs(t, next, metav1.ConditionTrue, policy.Approved)
@@ -141,12 +141,12 @@ func TestAnApprovalOfWhatIsGone(t *testing.T) {
 	namespace, _, clock := clocked(t, "r")
 	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
 	approvalIs(t, a, metav1.ConditionFalse, policy.Done) // nothing is to be done
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	b := approvalOf(t, namespace, "b", "m000002")
 	must(t, api.Delete(t.Context(), r))
 	eventually(t, "the ring is gone", func() error {
-		if _, err := get(t, &ring.Ring{}, namespace, "r"); !apierrors.IsNotFound(err) {
+		if _, err := get(t, &fakeapp.Ring{}, namespace, "r"); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is there: %w", err)
 		}
 		return nil
@@ -225,7 +225,7 @@ func TestAFarewellInANamespaceThatGoes(t *testing.T) {
 	a := approvalOf(t, namespace, "late", "m000002")
 	book, err := get(t, &corev1.ConfigMap{}, namespace, "r.ring-history")
 	must(t, err)
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	must(t, api.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
 	for _, obj := range []client.Object{book, r} { // as the namespace controller does
@@ -236,12 +236,12 @@ func TestAFarewellInANamespaceThatGoes(t *testing.T) {
 	}
 	ringHeld(t, namespace, "r", "nobody has approved", "kubectl governor bypass ring r -n "+namespace+" --reason REASON")
 	eventually(t, "it is let go", func() error {
-		base := r.DeepCopyObject().(*ring.Ring)
+		base := r.DeepCopyObject().(*fakeapp.Ring)
 		r.Annotations = map[string]string{lifecycle.AnnotationBypass: "it goes"}
 		return api.Patch(t.Context(), r, client.MergeFrom(base))
 	})
 	eventually(t, "it goes", func() error {
-		if _, err := get(t, &ring.Ring{}, namespace, "r"); !apierrors.IsNotFound(err) {
+		if _, err := get(t, &fakeapp.Ring{}, namespace, "r"); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("it is still there: %w", err)
 		}
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/policy"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 func sized(size int32) func(*cachev1.Memcached) {
@@ -102,7 +102,7 @@ func TestTheAuthorCannotApprove(t *testing.T) {
 		words(s)
 		s.Approval.Approver = v1alpha1.ApproverOtherUser
 	})
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "r", "by another user than its author, who is not known")
 	early := approve(t, approvalOf(t, namespace, "early", "m000002"))
 	approvalIs(t, early, metav1.ConditionFalse, policy.AuthorUnknown)
@@ -127,9 +127,9 @@ func TestTheAuthorCannotApprove(t *testing.T) {
 // answersFor puts the user's own name into the record of the ring.
 func answersFor(t *testing.T, namespace, user string) error {
 	t.Helper()
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
-	base := r.DeepCopyObject().(*ring.Ring)
+	base := r.DeepCopyObject().(*fakeapp.Ring)
 	r.Annotations = map[string]string{lifecycle.AnnotationAuthor: user, lifecycle.AnnotationAuthorGeneration: strconv.FormatInt(r.Generation, 10)}
 	if err := as(t, user).Patch(t.Context(), r, client.MergeFrom(base)); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // stuck deletes the ConfigMap, which a finalizer that nobody removes keeps.
@@ -30,7 +30,7 @@ func stuck(t *testing.T, namespace, name string) {
 func losePod(t *testing.T, namespace string) client.Object {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
-	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{ring.MemberLabel}))
+	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{fakeapp.MemberLabel}))
 	if len(list.Items) == 0 {
 		t.Fatal("the ring has no pods")
 	}
@@ -44,10 +44,10 @@ func TestRepairsGoOnBesideWhatCannotBeProvided(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newRing(t, namespace, "r", 3)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	stuck(t, namespace, "r-odd")
-	ringReaches(t, namespace, "r", lifecycle.ResourcesBlocked, metav1.ConditionTrue, "PreviousStillDeleting")
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionFalse, "PreviousStillDeleting")
+	ringReaches(t, namespace, "r", lifecycle.ConditionResourcesBlocked, metav1.ConditionTrue, "PreviousStillDeleting")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, "PreviousStillDeleting")
 	lost := losePod(t, namespace)
 	eventually(t, "the pod is made again", func() error {
 		is, err := get(t, &corev1.ConfigMap{}, namespace, lost.GetName())
@@ -65,7 +65,7 @@ func TestAPlanHasTheRepairsBesideWhatCannotBeProvided(t *testing.T) {
 	must(t, api.Create(t.Context(), taken))
 	expect(t, a.namespace, 1, []string{"nothing will be done: NameTaken"}, "plan", "ring/r", "--set", "spec.size=3")
 	expect(t, a.namespace, 0, nil, "pause", "ring/r")
-	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	losePod(t, a.namespace)
 	said := expect(t, a.namespace, 2, []string{"1. CreatePod m000000", "Then: it stops, NameTaken"}, "plan", "ring/r", "--set", "spec.size=3")
 	if strings.Contains(said, "Add") {

@@ -20,7 +20,7 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // applied are the objects of a manifest, for the time of the test.
@@ -221,8 +221,8 @@ func TestLabelsDoNotPassAPolicy(t *testing.T) {
 func TestPluginBypasses(t *testing.T) {
 	a := previews(t, 3)
 	p := newPolicy(t, a.namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy)
 	expect(t, a.namespace, 1, []string{"say why with --reason, or end the bypass with --end"}, "bypass", "ring/r")
 	t.Log(expect(t, a.namespace, 0, []string{"ring/r passes all policies, by "}, "bypass", "ring/r", "--reason", "INC-4711"))
 	ringSettles(t, a.namespace, "r", 2)
@@ -231,6 +231,6 @@ func TestPluginBypasses(t *testing.T) {
 		t.Errorf("the history has %+v", last.Bypass)
 	}
 	expect(t, a.namespace, 0, []string{"policies hold its steps again"}, "bypass", "ring/r", "--end")
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 1 })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 1 })
 	ringHeld(t, a.namespace, "r", p.Name)
 }

@@ -16,7 +16,7 @@ import (
 
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/freshness"
+	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -51,7 +51,7 @@ func (c *children) restart(t *testing.T) {
 	t.Helper()
 	schemas, err := discovery.NewDiscoveryClientForConfig(config)
 	must(t, err)
-	c.applier = apply.New("parent", c.cached, api, freshness.New(c.cached, api, time.Now), []client.Object{&appv1.PodSet{}},
+	c.applier = apply.New("parent", c.cached, api, readyourwrites.New(c.cached, api, time.Now), []client.Object{&appv1.PodSet{}},
 		schemas.OpenAPIV3WithContext(t.Context()))
 }
 

@@ -13,13 +13,13 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 func TestDriftOfAPausedObjectIsReported(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
-	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	cm, err := get(t, &corev1.ConfigMap{}, namespace, "r")
 	must(t, err)
 	cm.Data["ring"] = "mine"
@@ -27,24 +27,24 @@ func TestDriftOfAPausedObjectIsReported(t *testing.T) {
 	must(t, api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r-odd"}}))
 	want := "Others changed what the operator provides, and it is left as it is: ConfigMap r (data.ring) by kubectl-edit; ConfigMap r-odd is missing."
 	eventually(t, "drift is told", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil {
 			return err
 		}
-		if said := messageOf(r.Status.Conditions, lifecycle.Drifted); said != want {
+		if said := messageOf(r.Status.Conditions, lifecycle.ConditionDrifted); said != want {
 			return fmt.Errorf("it says %q", said)
 		}
 		return nil
 	})
 	quiet(t, namespace, op)
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
-	must(t, condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared"))
-	setHealth(t, namespace, "r-"+r.Status.Members[0], ring.Lost)
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionFalse, "MemberLost")
-	t.Log(messageOf(r.Status.Conditions, lifecycle.Ready))
+	must(t, condition(r.Status.Conditions, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared"))
+	setHealth(t, namespace, "r-"+r.Status.Members[0], fakeapp.Lost)
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, "MemberLost")
+	t.Log(messageOf(r.Status.Conditions, lifecycle.ConditionReady))
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "false")
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if cm, err = get(t, &corev1.ConfigMap{}, namespace, "r"); err != nil || cm.Data["ring"] != "r" {
 		t.Errorf("resumed, the drift is %v, %v", cm.Data, err)
 	}
@@ -56,24 +56,24 @@ func TestASpecThatIsDeclaredInAPauseIsObservedAndProvidedLater(t *testing.T) {
 	namespace, op := settledRing(t, 2)
 	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
-	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = 3 })
+	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = 3 })
 	eventually(t, "the generation is observed", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil {
 			return err
 		}
 		if r.Status.ObservedGeneration != r.Generation {
 			return fmt.Errorf("%w: %d of %d", errNotYet, r.Status.ObservedGeneration, r.Generation)
 		}
-		if said := messageOf(r.Status.Conditions, lifecycle.Drifted); said != "" {
+		if said := messageOf(r.Status.Conditions, lifecycle.ConditionDrifted); said != "" {
 			t.Errorf("what is declared is called drift: %s", said)
 		}
-		return condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionFalse, "TooFewMembers")
+		return condition(r.Status.Conditions, lifecycle.ConditionReady, metav1.ConditionFalse, "TooFewMembers")
 	})
 	quiet(t, namespace, op)
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "false")
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	_, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
 	must(t, err)
 }
@@ -86,7 +86,7 @@ func left(t *testing.T, namespace, want string) *cachev1.Memcached {
 		if m, err = get(t, &cachev1.Memcached{}, namespace, "m"); err != nil {
 			return err
 		}
-		if said := messageOf(m.Status.Conditions, lifecycle.Drifted); m.Status.ObservedGeneration != m.Generation || !strings.HasSuffix(said, want) || want == "" && said != "" {
+		if said := messageOf(m.Status.Conditions, lifecycle.ConditionDrifted); m.Status.ObservedGeneration != m.Generation || !strings.HasSuffix(said, want) || want == "" && said != "" {
 			return fmt.Errorf("it says %q", said)
 		}
 		return nil
@@ -140,12 +140,12 @@ func TestMissingObjectsAreReportedAfterARestart(t *testing.T) {
 	op := startOperator(t, namespace)
 	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
 	newRing(t, namespace, "r", 3)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, op)
 	op.stop()
 	must(t, api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r-odd"}}))
 	op = startOperatorIn(t, setting{lists: op.lists}, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Drifted, metav1.ConditionTrue, "ChangedByOthers")
+	ringReaches(t, namespace, "r", lifecycle.ConditionDrifted, metav1.ConditionTrue, "ChangedByOthers")
 	quiet(t, namespace, op)
 	if _, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd"); !apierrors.IsNotFound(err) {
 		t.Errorf("it was made again, or cannot be seen: %v", err)
@@ -153,7 +153,7 @@ func TestMissingObjectsAreReportedAfterARestart(t *testing.T) {
 	annotateRing(t, namespace, "anybody/wakes", "it")
 	quiet(t, namespace, op)
 	newRing(t, namespace, "another", 1)
-	ringReaches(t, namespace, "another", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "another", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if _, err := get(t, &corev1.ConfigMap{}, namespace, "another"); err != nil {
 		t.Errorf("what is declared anew is provided: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/freshness"
+	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -40,7 +40,7 @@ func configured(t *testing.T) (*apply.Applier, client.Object) {
 	must(t, err)
 	schemas, err := discovery.NewDiscoveryClientForConfig(config)
 	must(t, err)
-	return apply.New("parent", cached, api, freshness.New(cached, api, time.Now), kinds, schemas.OpenAPIV3WithContext(t.Context())), owner
+	return apply.New("parent", cached, api, readyourwrites.New(cached, api, time.Now), kinds, schemas.OpenAPIV3WithContext(t.Context())), owner
 }
 
 func object(name, value string, annotations map[string]string) *corev1.ConfigMap {
@@ -55,7 +55,7 @@ func TestWhatIsAlwaysRepairedIsNotSpared(t *testing.T) {
 	}
 	provided := []string{"ConfigMap/door", "ConfigMap/other"}
 	spare := func() error {
-		_, _, err := applier.Spare(t.Context(), owner, wanted, provided)
+		_, _, err := applier.ApplyAround(t.Context(), owner, wanted, provided)
 		return err
 	}
 	_, err := applier.Apply(t.Context(), owner, wanted)

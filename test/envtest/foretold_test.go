@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
-	"github.com/governor-dev/governor/test/foretold"
+	"github.com/governor-dev/governor/test/previewcheck"
 )
 
 // memcachedChanges are changes of every field of the specification, one after the other, also back.
@@ -76,12 +76,12 @@ func TestMemcachedDoesAsForetold(t *testing.T) {
 		a.changes(t, c.edit)
 		after, err := o.Look(t.Context())
 		must(t, err)
-		became, err := foretold.Became(scheme, before, after)
+		became, err := previewcheck.Became(scheme, before, after)
 		must(t, err)
 		if len(became) == 0 && c.field != "Paused" {
 			t.Errorf("%s: nothing happened", c.name)
 		}
-		if diff := cmp.Diff(became, foretold.Sorted(report.Resources)); diff != "" {
+		if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" {
 			t.Errorf("%s: what happened (-) is not what was foretold (+): %s", c.name, diff)
 		}
 	}
@@ -108,12 +108,12 @@ func TestMemcachedComesAndGoesAsForetold(t *testing.T) {
 	o.Instance = "new"
 	after, err := o.Look(t.Context())
 	must(t, err)
-	became, err := foretold.Became(scheme, nil, after)
+	became, err := previewcheck.Became(scheme, nil, after)
 	must(t, err)
-	if diff := cmp.Diff(became, foretold.Sorted(report.Resources)); diff != "" || len(became) == 0 {
+	if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" || len(became) == 0 {
 		t.Errorf("what happened (-) is not what was foretold (+): %s", diff)
 	}
-	gone := foretold.Sorted(a.foretells(t, preview.Delete, func(*cachev1.MemcachedSpec) {}).Resources)
+	gone := previewcheck.Sorted(a.foretells(t, preview.Delete, func(*cachev1.MemcachedSpec) {}).Resources)
 	o.Instance = "m"
 	now, err := o.Look(t.Context())
 	must(t, err)
@@ -124,7 +124,7 @@ func TestMemcachedComesAndGoesAsForetold(t *testing.T) {
 			t.Errorf("%s would outlive its owner", id)
 		}
 	}
-	became, err = foretold.Became(scheme, now, nil)
+	became, err = previewcheck.Became(scheme, now, nil)
 	must(t, err)
 	if diff := cmp.Diff(became, gone); diff != "" {
 		t.Errorf("what Kubernetes deletes (-) is not what was foretold (+): %s", diff)
@@ -132,13 +132,13 @@ func TestMemcachedComesAndGoesAsForetold(t *testing.T) {
 }
 
 // foresightful runs an operator that is asked, with a memcached that it has looked at.
-func foresightful(t *testing.T) (*adviser, foretold.Observer) {
+func foresightful(t *testing.T) (*adviser, previewcheck.Observer) {
 	t.Helper()
 	a := newAdviser(t, time.Now())
 	must(t, api.Create(t.Context(), a.lone("m")))
 	a.taken(t, "m")
 	a.foretells(t, preview.Update, func(*cachev1.MemcachedSpec) {})
-	return a, foretold.Observer{
+	return a, previewcheck.Observer{
 		Client: api, Namespace: a.namespace, Instance: "m", App: memcached.Name, Kinds: []schema.GroupVersionKind{
 			appsv1.SchemeGroupVersion.WithKind("Deployment"), corev1.SchemeGroupVersion.WithKind("Service"),
 			policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"),
@@ -187,7 +187,7 @@ func (a *adviser) taken(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, "the operator has seen it", func() error {
 		m, err := get(t, &cachev1.Memcached{}, a.namespace, name)
-		if err == nil && m.Status.ObservedGeneration != m.Generation && !apimeta.IsStatusConditionTrue(m.Status.Conditions, lifecycle.Paused) {
+		if err == nil && m.Status.ObservedGeneration != m.Generation && !apimeta.IsStatusConditionTrue(m.Status.Conditions, lifecycle.ConditionPaused) {
 			err = errors.New("not this generation")
 		}
 		return err

@@ -17,7 +17,7 @@ import (
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // holder is the finalizer of an object whose deletion a policy can hold.
@@ -32,14 +32,14 @@ func holdable(t *testing.T) (namespace string, op *operator) {
 	namespace = newNamespace(t)
 	op = startOperatorIn(t, setting{holdable: true}, namespace)
 	newRing(t, namespace, "r", 3)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	return namespace, op
 }
 
 func finalized(t *testing.T, namespace string, want bool) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the ring has a finalizer: %t", want), func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err == nil && slices.Contains(r.Finalizers, holder) != want {
 			err = fmt.Errorf("it has %v", r.Finalizers)
 		}
@@ -50,7 +50,7 @@ func finalized(t *testing.T, namespace string, want bool) {
 func ringGone(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "the ring is gone", func() error {
-		_, err := get(t, &ring.Ring{}, namespace, "r")
+		_, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -63,19 +63,19 @@ func TestHeldDeletionHoldsEverything(t *testing.T) {
 	finalized(t, namespace, false)
 	policy := newPolicy(t, namespace, "sale", frozen)
 	finalized(t, namespace, true)
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	must(t, api.Delete(t.Context(), r))
 	eventually(t, "the status says what holds the deletion", func() error {
-		if r, err = get(t, &ring.Ring{}, namespace, "r"); err != nil {
+		if r, err = get(t, &fakeapp.Ring{}, namespace, "r"); err != nil {
 			return err
 		}
-		return condition(r.Status.Conditions, lifecycle.DeletionHeld, metav1.ConditionTrue, lifecycle.HeldByPolicy)
+		return condition(r.Status.Conditions, lifecycle.ConditionDeletionHeld, metav1.ConditionTrue, lifecycle.ReasonHeldByPolicy)
 	})
-	if err := condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared"); err != nil || len(r.Status.Members) != 3 {
+	if err := condition(r.Status.Conditions, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared"); err != nil || len(r.Status.Members) != 3 {
 		t.Errorf("the status must speak of service: %v, members %v", err, r.Status.Members)
 	}
-	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.DeletionHeld); !strings.Contains(c.Message, "frozen (sale)") {
+	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.ConditionDeletionHeld); !strings.Contains(c.Message, "frozen (sale)") {
 		t.Errorf("it says %q", c.Message)
 	}
 	odd, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
@@ -98,7 +98,7 @@ func TestFinalizerGoesWithThePolicy(t *testing.T) {
 	must(t, api.Delete(t.Context(), policy))
 	finalized(t, namespace, false)
 	op.stop()
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	must(t, api.Delete(t.Context(), r))
 	ringGone(t, namespace) // without an operator
@@ -108,14 +108,14 @@ func TestFinalizerGoesWithThePolicy(t *testing.T) {
 func TestFinalizerOfAnOlderOperatorGoes(t *testing.T) {
 	namespace, op := holdable(t)
 	op.stop()
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	r.Finalizers = []string{holder}
 	must(t, api.Update(t.Context(), r))
 	op = startOperatorIn(t, setting{holdable: true, lists: op.lists}, namespace)
 	finalized(t, namespace, false)
 	op.stop()
-	r, err = get(t, &ring.Ring{}, namespace, "r")
+	r, err = get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	r.Finalizers = []string{holder}
 	must(t, api.Update(t.Context(), r))

@@ -32,7 +32,7 @@ func TestToActComesBeforeToTell(t *testing.T) {
 		t.Errorf("only %d of %d were made before they were told of", len(silent), many)
 	}
 	for i := range many {
-		reaches(t, ns, fmt.Sprintf("m%d", i), lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+		reaches(t, ns, fmt.Sprintf("m%d", i), lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 	}
 	for _, name := range silent {
 		eventually(t, "one event tells all of "+name, func() error { return toldOnce(t, ns, name) })

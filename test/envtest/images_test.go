@@ -19,7 +19,7 @@ func TestAPlanNamesImagesThatNobodyHasRun(t *testing.T) {
 	must(t, err)
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: pod.Spec.Containers[0].Name, ImageID: "sha256:1"}}
 	must(t, api.Status().Update(t.Context(), pod))
-	reaches(t, a.namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	reaches(t, a.namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	const unknown = "Whether the image memcached:1.6.999 exists and can be pulled: no pod that Governor watches has run it."
 	expect(t, a.namespace, 2, []string{unknown}, "plan", "memcached/m", "--set", "spec.image=memcached:1.6.999")
 	if said := expect(t, a.namespace, 2, nil, "plan", "memcached/m", "--set", "spec.size=2"); strings.Contains(said, "Whether the image") {

@@ -18,10 +18,10 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 	program "github.com/governor-dev/governor/operator"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // leaseSeconds is short, so that the test is.
@@ -29,13 +29,13 @@ const leaseSeconds = 3
 
 // ringProgram is a whole operator, as Main runs it.
 func ringProgram() program.Options {
-	lists := ring.NewLists() // they survive the manager
+	lists := fakeapp.NewLists() // they survive the manager
 	return program.Options{
-		Name: "rings", APIs: []func(*runtime.Scheme) error{ring.AddToScheme},
+		Name: "rings", APIs: []func(*runtime.Scheme) error{fakeapp.AddToScheme},
 		Register: func(op *engine.Operator) error {
-			return engine.Register(op, engine.App[*ring.Ring, ring.World]{
-				Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(lists),
-				Gates: []lifecycle.Gate[ring.World]{ring.KeepsQuorum}, Owns: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
+			return engine.Register(op, engine.App[*fakeapp.Ring, fakeapp.World]{
+				Name: "ring", Planner: fakeapp.Planner{}, Driver: fakeapp.NewDriver(lists),
+				Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum}, Owns: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
 			})
 		},
 	}
@@ -69,11 +69,11 @@ func TestLeaderLeadsAgainRightAfterAnOutage(t *testing.T) {
 	health := fmt.Sprintf("localhost:%d", freePort(t))
 	ended := runProgram(t, namespace, "--health-address="+health)
 	newRing(t, namespace, "r", 1)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	before := leaseOf(t, namespace)
 
 	cable.sever(true)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	eventually(t, "the lease has been over for long", func() error {
 		if age := time.Since(leaseOf(t, namespace).Spec.RenewTime.Time); age < 3*leaseSeconds*time.Second {
 			return fmt.Errorf("%w: its age is %s", errNotYet, age)

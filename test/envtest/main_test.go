@@ -39,9 +39,9 @@ import (
 	"github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/apps/podset"
 	podsetdriver "github.com/governor-dev/governor/apps/podset/driver"
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // patience is how long a test waits for what must come.
@@ -81,7 +81,7 @@ func run(m *testing.M) int {
 func prepare() error {
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, appv1.AddToScheme, cachev1.AddToScheme, etcdv1.AddToScheme,
-		v1beta2.AddToScheme, v1alpha1.AddToScheme, ring.AddToScheme,
+		v1beta2.AddToScheme, v1alpha1.AddToScheme, fakeapp.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return err
@@ -97,7 +97,7 @@ type operator struct {
 	mgr    ctrl.Manager
 	stop   func()
 	writes *atomic.Int64
-	lists  *ring.Lists
+	lists  *fakeapp.Lists
 	away   atomic.Bool
 
 	mu    sync.Mutex
@@ -126,7 +126,7 @@ type setting struct {
 	// planner is memcached's, of another version.
 	planner lifecycle.Planner[*cachev1.Memcached, memcached.World]
 	// lists are the rings', which several operators share.
-	lists *ring.Lists
+	lists *fakeapp.Lists
 	// workers and tellWithin are memcached's.
 	workers    int
 	tellWithin time.Duration
@@ -167,7 +167,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	if s.planner == nil {
 		s.planner = memcached.Planner{}
 	}
-	op := &operator{writes: &atomic.Int64{}, lists: cmp.Or(s.lists, ring.NewLists())}
+	op := &operator{writes: &atomic.Int64{}, lists: cmp.Or(s.lists, fakeapp.NewLists())}
 	cfg := rest.CopyConfig(config)
 	cfg.Host = cmp.Or(s.host, cfg.Host)
 	cfg.Impersonate.UserName = actor(t)
@@ -187,10 +187,10 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
 		Watches: []client.Object{&corev1.Pod{}}, Workers: s.workers, TellWithin: s.tellWithin,
 	}))
-	must(t, engine.Register(e, engine.App[*ring.Ring, ring.World]{
-		Name: "ring", Planner: ring.Planner{}, Driver: ring.NewDriver(op.lists),
-		Gates: []lifecycle.Gate[ring.World]{ring.KeepsQuorum},
-		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Farewell: !s.holdable, Holdable: s.holdable,
+	must(t, engine.Register(e, engine.App[*fakeapp.Ring, fakeapp.World]{
+		Name: "ring", Planner: fakeapp.Planner{}, Driver: fakeapp.NewDriver(op.lists),
+		Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum},
+		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Finalize: !s.holdable, Holdable: s.holdable,
 	}))
 	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),

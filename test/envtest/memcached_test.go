@@ -85,10 +85,10 @@ func TestMemcachedBecomesReadyOnlyWhenPodsAnswer(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 3)
-	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+	m := reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 	must(t, condition(m.Status.Conditions, "Available", metav1.ConditionFalse, "RollingOut"))
 	playKubernetes(t, namespace, "m")
-	m = reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	m = reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	if want := []string{"m-a", "m-b", "m-c"}; !slices.Equal(m.Status.Nodes, want) {
 		t.Errorf("nodes are %v, want %v", m.Status.Nodes, want)
 	}
@@ -193,7 +193,7 @@ func TestNothingIsWrittenAtRest(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		newMemcached(t, namespace, name, 3)
 		playKubernetes(t, namespace, name)
-		reaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+		reaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	}
 	quiet(t, namespace, op)
 	written := op.writes.Load()
@@ -220,7 +220,7 @@ func TestSettledSurvivesARestartOfTheOperatorWithoutAWrite(t *testing.T) {
 	first := startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 2)
 	playKubernetes(t, namespace, "m")
-	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	quiet(t, namespace, first)
 	first.stop()
 	before := turns()
@@ -255,7 +255,7 @@ func TestPausedByFieldOrAnnotation(t *testing.T) {
 			if m.Status.ObservedGeneration != m.Generation {
 				return fmt.Errorf("%w: generation %d is observed, want %d", errNotYet, m.Status.ObservedGeneration, m.Generation)
 			}
-			return condition(m.Status.Conditions, lifecycle.Paused, metav1.ConditionTrue, "Paused")
+			return condition(m.Status.Conditions, lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 		})
 		if _, err := get(t, &appsv1.Deployment{}, namespace, name); !apierrors.IsNotFound(err) {
 			t.Errorf("paused by %s, but a deployment was made: %v", name, err)
@@ -275,7 +275,7 @@ func TestForeignObjectIsRefusedNotStolen(t *testing.T) {
 	must(t, api.Create(t.Context(), theirs))
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)
-	m := reaches(t, namespace, "m", lifecycle.Stalled, metav1.ConditionTrue, "NameTaken")
+	m := reaches(t, namespace, "m", lifecycle.ConditionStalled, metav1.ConditionTrue, "NameTaken")
 	svc, err := get(t, &corev1.Service{}, namespace, "m")
 	must(t, err)
 	if svc.ResourceVersion != theirs.ResourceVersion {
@@ -283,7 +283,7 @@ func TestForeignObjectIsRefusedNotStolen(t *testing.T) {
 	}
 	t.Log(m.Status.Conditions[0].Message)
 	must(t, api.Delete(t.Context(), svc))
-	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 }
 
 func TestQuotaIsNamed(t *testing.T) {
@@ -296,10 +296,10 @@ func TestQuotaIsNamed(t *testing.T) {
 	must(t, api.Status().Update(t.Context(), quota))
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)
-	m := reaches(t, namespace, "m", lifecycle.Stalled, metav1.ConditionTrue, "QuotaExceeded")
+	m := reaches(t, namespace, "m", lifecycle.ConditionStalled, metav1.ConditionTrue, "QuotaExceeded")
 	t.Log(m.Status.Conditions[0].Message)
 	must(t, api.Delete(t.Context(), quota))
-	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 }
 
 func TestQuotaOnPodsIsNamed(t *testing.T) {
@@ -312,7 +312,7 @@ func TestQuotaOnPodsIsNamed(t *testing.T) {
 			Message: `pods "m-5d4-x7z" is forbidden: exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2`,
 		}}
 	})
-	reaches(t, namespace, "m", lifecycle.Stalled, metav1.ConditionTrue, "QuotaExceeded")
+	reaches(t, namespace, "m", lifecycle.ConditionStalled, metav1.ConditionTrue, "QuotaExceeded")
 }
 
 func TestScaleSubresource(t *testing.T) {

@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // approvalsIn are the approvals of a namespace.
@@ -37,8 +37,8 @@ func wishing(t *testing.T) *adviser {
 	t.Helper()
 	a := previews(t, 1)
 	annotateRing(t, a.namespace, lifecycle.AnnotationPaused, "true")
-	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	return a
 }
 
@@ -54,13 +54,13 @@ func TestPluginApproves(t *testing.T) {
 	if len(given) != 1 {
 		t.Fatalf("there are %d approvals", len(given))
 	}
-	r, err := get(t, &ring.Ring{}, a.namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, a.namespace, "r")
 	must(t, err)
 	got := given[0]
 	want := v1alpha1.ApprovalSpec{
-		Object: v1alpha1.ApprovedObject{Group: ring.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: 2},
+		Object: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: 2},
 		Steps: []v1alpha1.ApprovedStep{
-			{Name: "Add", Target: "m000001", Class: string(lifecycle.Routine)}, {Name: "Promote", Target: "m000001", Class: string(lifecycle.Routine)},
+			{Name: "Add", Target: "m000001", Class: string(lifecycle.ClassRoutine)}, {Name: "Promote", Target: "m000001", Class: string(lifecycle.ClassRoutine)},
 		},
 		By: got.Spec.By, Expires: got.Spec.Expires, Reason: "change 4711",
 	}
@@ -90,14 +90,14 @@ func TestPluginApprovesWhatWasSeen(t *testing.T) {
 	must(t, json.Unmarshal([]byte(expect(t, a.namespace, 2, nil, "plan", "ring/r", "-o", "json")), &seen))
 	expect(t, a.namespace, 2, []string{"Steps digest: " + seen.StepsDigest}, "plan", "ring/r", "-o", "wide")
 	expect(t, a.namespace, 1, []string{"there is no terminal to ask at: add --yes"}, "approve", "ring/r")
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 3 })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 3 })
 	expect(t, a.namespace, 1, []string{"the plan is another one by now", "not " + seen.StepsDigest}, "approve", "ring/r", "--yes", "--steps-digest", seen.StepsDigest)
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	said := expect(t, a.namespace, 0, nil, "approve", "ring/r", "--yes", "--steps-digest", seen.StepsDigest, "-o", "name")
 	if !strings.HasPrefix(said, "approval.governor.dev/r-") {
 		t.Errorf("its name is %q", said)
 	}
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 1 })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 1 })
 	expect(t, a.namespace, 1, []string{"there is nothing to approve: no step is planned for ring/r"}, "approve", "ring/r", "--yes")
 	expect(t, a.namespace, 1, []string{"--for 0s: it must be more than 0"}, "approve", "ring/r", "--for", "0s")
 	expect(t, a.namespace, 1, []string{"--reason has 300 characters: at most 256"}, "approve", "ring/r", "--reason", strings.Repeat("x", 300))
@@ -119,16 +119,16 @@ func TestPluginOpensAGate(t *testing.T) {
 		}
 		return nil
 	})
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy)
 	t.Log(expect(t, a.namespace, 0, []string{
 		"not ready, HeldByPolicy. The step Remove m000002", p.Name, "kubectl governor approve", "held; not ready since ",
 	}, "status", "ring/r"))
 	expect(t, a.namespace, 0, []string{"ring/r   False   HeldByPolicy"}, "status")
 	t.Log(expect(t, a.namespace, 0, []string{"HELD by", "1 step of ring/r"}, "approve", "ring/r", "--yes", "--reason", "it is late"))
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	t.Log(expect(t, a.namespace, 0, []string{"Remove m000002 in"}, "history", "ring/r"))
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 1 })
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 1 })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy)
 	expect(t, a.namespace, 0, []string{"revoked: 1 step of ring/r, generation 2", "; it was not valid any more ("}, "revoke", "ring/r")
 }

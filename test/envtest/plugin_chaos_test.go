@@ -158,5 +158,5 @@ func TestChaosIsInterrupted(t *testing.T) {
 	if !strings.Contains(said.String(), "Interrupted: 1 of 9 manipulations") {
 		t.Errorf("it says\n%s", said.String())
 	}
-	ringReaches(t, namespace, "r", lifecycle.Ready, "True", "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, "True", "AsDeclared")
 }

@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 func TestPluginListsMembers(t *testing.T) {
@@ -122,16 +122,16 @@ func TestPluginFollows(t *testing.T) {
 	events := following(t, a.namespace, "events", "ring/r", "-w")
 	hears(t, list, "ring/r", "True")
 	hears(t, tree, "ring/r in", "ready")
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Mood = "fail" })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Mood = "fail" })
 	hears(t, list, "ring/r", "False", "CannotRender")
 	hears(t, tree, "not ready, CannotRender")
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size, s.Mood = 3, "" })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size, s.Mood = 3, "" })
 	hears(t, tree, "last step: Promote m000002")
 	hears(t, list, "ring/r", "True")
 	hears(t, events, "Promote m000002")
 	newRing(t, a.namespace, "other", 1)
 	hears(t, list, "ring/other", "True")
-	must(t, api.Delete(t.Context(), &ring.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "r"}}))
+	must(t, api.Delete(t.Context(), &fakeapp.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "r"}}))
 	hears(t, list, "ring/r is gone")
 	hears(t, tree, "It is gone.")
 	select {
@@ -154,10 +154,10 @@ func TestPluginLists(t *testing.T) {
 	if said := expect(t, a.namespace, 0, []string{"ring/r"}, "status", "rings", "-o", "wide"); strings.Contains(said, "memcached") || !strings.Contains(said, "VERSION") {
 		t.Errorf("rings were asked for:\n%s", said)
 	}
-	reaches(t, a.namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+	reaches(t, a.namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 	expect(t, a.namespace, 0, []string{"m  has no pod", "under way; not ready since"}, "status", "memcached/m")
 	playKubernetes(t, a.namespace, "m")
-	reaches(t, a.namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	reaches(t, a.namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	expect(t, a.namespace, 0, []string{"memcached/m in " + a.namespace + ": ready. All 2 servers answer.", "─ pod", "Ready  1.6.18"}, "status", "memcached/m")
 	expect(t, a.namespace, 0, []string{`"members": [`, `"membersReady": "2/2"`}, "status", "memcached/m", "-o", "json")
 	expect(t, a.namespace, 1, []string{`"nothings" is no type that Governor runs; kinds that are:`, "rings"}, "status", "nothings")

@@ -21,7 +21,7 @@ import (
 
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // built is where the plugin and a kubeconfig are, made once.
@@ -91,14 +91,14 @@ func TestPluginPlans(t *testing.T) {
 	}
 	expect(t, a.namespace, 2, []string{"outcome: Settled", "  name: Add"}, "plan", "ring/r", "--set", "spec.size=3", "-o", "yaml")
 	expect(t, a.namespace, 1, []string{"nothing will be done: CannotRender"}, "plan", "ring/r", "--set", "spec.mood=fail")
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
 func TestPluginPlansFiles(t *testing.T) {
 	a := previews(t, 2)
 	write := func(name string, size int) string {
 		path := filepath.Join(t.TempDir(), "ring.yaml")
-		text := fmt.Sprintf("apiVersion: %s\nkind: Ring\nmetadata:\n  name: %s\nspec:\n  size: %d\n", ring.GroupVersion, name, size)
+		text := fmt.Sprintf("apiVersion: %s\nkind: Ring\nmetadata:\n  name: %s\nspec:\n  size: %d\n", fakeapp.GroupVersion, name, size)
 		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
@@ -106,7 +106,7 @@ func TestPluginPlansFiles(t *testing.T) {
 	expect(t, a.namespace, 0, []string{"nothing to do"}, "plan", "-f", write("r", 2))
 	expect(t, a.namespace, 2, []string{"ring/new", "3. Promote m000001", "+ create ConfigMap new"}, "plan", "-f", write("new", 2))
 	expect(t, a.namespace, 1, []string{"is about ring/r, not about ring/x"}, "plan", "ring/x", "-f", write("r", 3))
-	if _, err := get(t, &ring.Ring{}, a.namespace, "new"); err == nil {
+	if _, err := get(t, &fakeapp.Ring{}, a.namespace, "new"); err == nil {
 		t.Error("a plan has created something")
 	}
 }
@@ -123,7 +123,7 @@ func TestPluginMistakes(t *testing.T) {
 	newMemcached(t, a.namespace, "m", 1)
 	expect(t, a.namespace, 1, []string{`error: memcached/m: unknown field "spec.sizes"; kubectl explain memcacheds --recursive lists the fields`}, "plan", "memcached/m", "--set", "spec.sizes=1")
 	role := &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "reader"}, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{ring.GroupVersion.Group}, Resources: []string{"rings"}, Verbs: []string{"get"}},
+		{APIGroups: []string{fakeapp.GroupVersion.Group}, Resources: []string{"rings"}, Verbs: []string{"get"}},
 	}}
 	binding := &rbacv1.RoleBinding{
 		ObjectMeta: role.ObjectMeta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "reader"},
@@ -145,7 +145,7 @@ func TestPluginWithoutGovernor(t *testing.T) {
 	a.stop()
 	expect(t, a.namespace, 1, []string{"Governor does not answer"}, "plan", "ring/r", "--set", "spec.size=3")
 	began := time.Now()
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	if took := time.Since(began); took > time.Second {
 		t.Errorf("a write took %s", took)
 	}
@@ -153,8 +153,8 @@ func TestPluginWithoutGovernor(t *testing.T) {
 
 func TestPluginTellsThePast(t *testing.T) {
 	a := previews(t, 3)
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	t.Log(expect(t, a.namespace, 0, []string{"Add m000000 in", "TooManyMembers: Remove m000002", "(generation 2 by "}, "history", "ring/r"))
 	if said := expect(t, a.namespace, 0, []string{"Promote"}, "history", "ring/r", "--step", "promote"); strings.Contains(said, "Remove") {
 		t.Errorf("only promotions were asked for:\n%s", said)
@@ -176,11 +176,11 @@ func TestPluginTellsThePast(t *testing.T) {
 func TestPluginPausesAndShows(t *testing.T) {
 	a := previews(t, 1)
 	expect(t, a.namespace, 0, []string{"ring/r paused"}, "pause", "ring/r")
-	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	expect(t, a.namespace, 2, []string{"It is paused"}, "plan", "ring/r", "--set", "spec.size=2")
 	expect(t, a.namespace, 0, []string{"OBJECT", "ring/r   Paused"}, "status")
 	expect(t, a.namespace, 0, []string{"ring/r resumed"}, "resume", "ring/r")
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	eventually(t, "it is ready again", func() error {
 		if said, _ := plugin(t, a.namespace, "status", "ring/r"); !strings.Contains(said, "ready. Everything is as declared.") {
 			return errors.New(said)

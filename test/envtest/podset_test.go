@@ -110,7 +110,7 @@ func (s *sets) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) (
 		if p.Status.ObservedGeneration != p.Generation {
 			return errors.New("the status is about an older generation")
 		}
-		for _, want := range lifecycle.Summary(lifecycle.Decision{Outcome: outcome}) {
+		for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome}) {
 			got := apimeta.FindStatusCondition(p.Status.Conditions, want.Type)
 			if got == nil || got.Status != want.Status || got.Reason != reason {
 				return fmt.Errorf("%s is %+v", want.Type, got)
@@ -234,7 +234,7 @@ func TestThePodSetManifestWorksAsItIs(t *testing.T) {
 func TestPodSetScale(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
-	p := s.Settles(t, lifecycle.Done, "AllAvailable")
+	p := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	scale := &autoscalingv1.Scale{}
 	must(t, api.SubResource("scale").Get(t.Context(), p, scale))
 	selector, err := metav1.ParseToLabelSelector(scale.Status.Selector)
@@ -249,7 +249,7 @@ func TestPodSetScale(t *testing.T) {
 	scale.Spec.Replicas = 4
 	must(t, api.SubResource("scale").Update(t.Context(), p, client.WithSubResourceBody(scale)))
 	eventually(t, "four pods are told", func() error {
-		if st := s.Settles(t, lifecycle.Done, "AllAvailable").Status; st.Replicas != 4 {
+		if st := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable").Status; st.Replicas != 4 {
 			return fmt.Errorf("%d pods", st.Replicas)
 		}
 		return nil
@@ -260,7 +260,7 @@ func TestPodSetRests(t *testing.T) {
 	s := newSets(t)
 	s.Put(t, "found", true)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 20 })
-	s.Settles(t, lifecycle.Done, "AllAvailable")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	quiet(t, s.namespace, s.op)
 	written := s.op.writes.Load()
 	s.label(t, contract.Set+"-3", `{"example.com/mine":"yes"}`) // wakes it
@@ -275,7 +275,7 @@ func TestPodSetRests(t *testing.T) {
 func TestPodsPassToTheNextSet(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
-	old := s.Settles(t, lifecycle.Done, "AllAvailable")
+	old := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	must(t, api.Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
 	for i := range 2 { // as the garbage collector does, which is not here
 		name := fmt.Sprintf("%s-%d", contract.Set, i)
@@ -290,7 +290,7 @@ func TestPodsPassToTheNextSet(t *testing.T) {
 		return nil
 	})
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
-	p := s.Settles(t, lifecycle.Done, "AllAvailable")
+	p := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	for _, pod := range s.pods(t) {
 		if !metav1.IsControlledBy(&pod, p) {
 			t.Errorf("pod %s is not adopted", pod.Name)
@@ -307,11 +307,11 @@ func TestPodSetLeavesOthersTheirPods(t *testing.T) {
 	}}
 	must(t, api.Create(t.Context(), taken))
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
-	if p := s.Settles(t, lifecycle.Done, "AllAvailable"); !slices.Equal(p.Status.PodNames, []string{"web-1", "web-2"}) {
+	if p := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable"); !slices.Equal(p.Status.PodNames, []string{"web-1", "web-2"}) {
 		t.Errorf("pods are %v", p.Status.PodNames)
 	}
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 0 })
-	s.Settles(t, lifecycle.Done, "ScaledToZero")
+	s.Settles(t, lifecycle.OutcomeSettled, "ScaledToZero")
 	if pod, err := get(t, &corev1.Pod{}, s.namespace, taken.Name); err != nil || metav1.GetControllerOf(pod).Name != "other" {
 		t.Errorf("the other's pod: %v", err)
 	}
@@ -321,7 +321,7 @@ func TestPodSetLeavesOthersTheirPods(t *testing.T) {
 func TestPodSetThatLeavesAdoptsNothing(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
-	p := s.Settles(t, lifecycle.Done, "AllAvailable")
+	p := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	finalizers := func(list string) {
 		must(t, api.Patch(t.Context(), p, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":`+list+`}}`))))
 	}
@@ -349,8 +349,8 @@ func TestPodSetRefused(t *testing.T) {
 		spec.Replicas = 100
 		spec.Template.Spec.Containers = []corev1.Container{{Name: "Not A Name", Image: "x"}}
 	})
-	p := s.Settles(t, lifecycle.Blocked, "Refused")
-	if ready := apimeta.FindStatusCondition(p.Status.Conditions, lifecycle.Ready); !strings.Contains(ready.Message, "spec.containers[0].name") {
+	p := s.Settles(t, lifecycle.OutcomeBlocked, "Refused")
+	if ready := apimeta.FindStatusCondition(p.Status.Conditions, lifecycle.ConditionReady); !strings.Contains(ready.Message, "spec.containers[0].name") {
 		t.Errorf("the message names no field: %s", ready.Message)
 	}
 	tries := 0
@@ -363,7 +363,7 @@ func TestPodSetRefused(t *testing.T) {
 		t.Errorf("%d pods were tried of what is refused to all", tries)
 	}
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas, spec.Template.Spec.Containers[0].Name = 2, "pause" })
-	s.Settles(t, lifecycle.Done, "AllAvailable")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 }
 
 // TestPodSetKeepsItsPodsWhenTheTemplateIsRefused: no healthy pod goes for a template of
@@ -373,10 +373,10 @@ func TestPodSetKeepsItsPodsWhenTheTemplateIsRefused(t *testing.T) {
 	s.Apply(t, func(spec *appv1.PodSetSpec) {
 		spec.Replicas, spec.Template.Spec = 3, barePod(s.namespace, "x", nil).Spec
 	})
-	s.Settles(t, lifecycle.Done, "AllAvailable")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	before := s.pods(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Template.Spec.Containers[0].Image = "" })
-	p := s.Settles(t, lifecycle.Blocked, "TemplateRefused")
+	p := s.Settles(t, lifecycle.OutcomeBlocked, "TemplateRefused")
 	ready := apimeta.FindStatusCondition(p.Status.Conditions, "Ready")
 	if !strings.Contains(ready.Message, "spec.containers[0].image") || p.Status.AvailableReplicas != 3 {
 		t.Errorf("%d are available: %s", p.Status.AvailableReplicas, ready.Message)
@@ -387,5 +387,5 @@ func TestPodSetKeepsItsPodsWhenTheTemplateIsRefused(t *testing.T) {
 		}
 	}
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Template.Spec.Containers[0].Image = "registry.k8s.io/pause:3.9" })
-	s.Settles(t, lifecycle.Done, "AllAvailable")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 }

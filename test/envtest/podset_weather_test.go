@@ -55,7 +55,7 @@ func watchCount(t *testing.T, namespace string) (most func() int) {
 func neverMoreThan(t *testing.T, s *sets, size int32, most func() int) {
 	t.Helper()
 	eventually(t, "the set is whole", func() error {
-		if st := s.Settles(t, lifecycle.Done, "AllAvailable").Status; st.Replicas != size {
+		if st := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable").Status; st.Replicas != size {
 			return fmt.Errorf("%d pods are told", st.Replicas)
 		}
 		return nil
@@ -94,7 +94,7 @@ func TestPodSetWithAnOldCache(t *testing.T) {
 	b := &blindToPods{}
 	s.op = startOperatorIn(t, setting{meddle: b.pass}, s.namespace)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 5 })
-	s.Settles(t, lifecycle.Done, "AllAvailable")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	quiet(t, s.namespace, s.op)
 	b.blind()
 	owner, err := get(t, &appv1.PodSet{}, s.namespace, contract.Set)

@@ -13,10 +13,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/lifecycle/policy"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // toldNote looks for an event that says so.
@@ -58,9 +58,9 @@ func TestAPolicySaysHowItStands(t *testing.T) {
 	namespace, op, clock := clocked(t, "a", "b")
 	p := newPolicy(t, namespace, "nights", nights)
 	policyIs(t, p, "selects both", func(s v1alpha1.OperationPolicyStatus) bool {
-		return s.Selected == 2 && s.Held == 0 && s.NextWindow == "2026-11-28T01:00:00Z" && says(s, lifecycle.Ready, "Followed", "")
+		return s.Selected == 2 && s.Held == 0 && s.NextWindow == "2026-11-28T01:00:00Z" && says(s, lifecycle.ConditionReady, "Followed", "")
 	})
-	resize(t, namespace, "a", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "a", func(s *fakeapp.Spec) { s.Size = 2 })
 	policyIs(t, p, "holds one", func(s v1alpha1.OperationPolicyStatus) bool { return s.Selected == 2 && s.Held == 1 })
 	quiet(t, namespace, op)
 	clock.SetTime(time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC))
@@ -83,7 +83,7 @@ func TestWhatIsWrongWithPolicies(t *testing.T) {
 		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
 	})
 	policyIs(t, never, "never opens", func(s v1alpha1.OperationPolicyStatus) bool {
-		return s.NextWindow == "never" && says(s, lifecycle.Ready, "Invalid", `spec.windows[0].schedule "0 0 30 2 *" never comes`)
+		return s.NextWindow == "never" && says(s, lifecycle.ConditionReady, "Invalid", `spec.windows[0].schedule "0 0 30 2 *" never comes`)
 	})
 	a := newPolicy(t, namespace, "a", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
 	newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftRepair })
@@ -137,12 +137,12 @@ func TestOnePolicyStatusHasOneWriter(t *testing.T) {
 	installRings(t)
 	other := startOperator(t, theirs, func(_ *ctrl.Options, e *engine.Options) { e.Name, e.PolicyStatus = "other", false })
 	newRing(t, theirs, "b", 3)
-	ringReaches(t, theirs, "b", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, theirs, "b", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	p := newPolicy(t, theirs, "freeze", func(s *v1alpha1.OperationPolicySpec) {
 		s.Selector.Namespaces, s.Freeze = nil, &v1alpha1.Freeze{Reason: "the sale"}
 	})
-	resize(t, theirs, "b", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, theirs, "b", lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy)
+	resize(t, theirs, "b", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, theirs, "b", lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy)
 
 	ours, _, _ := clocked(t, "a")
 	policyIs(t, p, "counts ours", func(s v1alpha1.OperationPolicyStatus) bool { return s.Selected == 1 && s.Held == 0 })

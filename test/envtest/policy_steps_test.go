@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/lifecycle/history"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // tuesday is at noon, days away from the window of Saturday nights.
@@ -35,7 +35,7 @@ func clocked(t *testing.T, names ...string) (string, *operator, *clocktesting.Fa
 	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Now = clock.Now })
 	for _, name := range names {
 		newRing(t, namespace, name, 3)
-		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		ringReaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	return namespace, op, clock
 }
@@ -48,9 +48,9 @@ func poke(t *testing.T, namespace, name string) {
 
 func relabel(t *testing.T, namespace, name, key, value string) {
 	t.Helper()
-	r, err := get(t, &ring.Ring{}, namespace, name)
+	r, err := get(t, &fakeapp.Ring{}, namespace, name)
 	must(t, err)
-	base := r.DeepCopyObject().(*ring.Ring)
+	base := r.DeepCopyObject().(*fakeapp.Ring)
 	labels := map[string]string{key: value}
 	for k, v := range r.Labels {
 		if k != key {
@@ -65,16 +65,16 @@ func relabel(t *testing.T, namespace, name, key, value string) {
 func ringHeld(t *testing.T, namespace, name string, words ...string) {
 	t.Helper()
 	eventually(t, "ring "+name+" is held: "+strings.Join(words, ", "), func() error {
-		r, err := get(t, &ring.Ring{}, namespace, name)
+		r, err := get(t, &fakeapp.Ring{}, namespace, name)
 		if err != nil {
 			return err
 		}
-		if err := condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionFalse, lifecycle.HeldByPolicy); err != nil {
+		if err := condition(r.Status.Conditions, lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy); err != nil {
 			return err
 		}
 		for _, c := range r.Status.Conditions {
 			for _, word := range words {
-				if c.Type == lifecycle.Ready && !strings.Contains(c.Message, word) {
+				if c.Type == lifecycle.ConditionReady && !strings.Contains(c.Message, word) {
 					return fmt.Errorf("it says %s", c.Message)
 				}
 			}
@@ -86,18 +86,18 @@ func ringHeld(t *testing.T, namespace, name string, words ...string) {
 func ringSettles(t *testing.T, namespace, name string, size int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("ring %s has %d members", name, size), func() error {
-		r, err := get(t, &ring.Ring{}, namespace, name)
+		r, err := get(t, &fakeapp.Ring{}, namespace, name)
 		if err != nil {
 			return err
 		}
 		if r.Status.ObservedGeneration != r.Generation || len(r.Status.Members) != size {
 			return fmt.Errorf("members %v, %v", r.Status.Members, r.Status.Conditions)
 		}
-		return condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		return condition(r.Status.Conditions, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	})
 }
 
-func refusals(b history.Book) (all []history.Entry) {
+func refusals(b history.Log) (all []history.Entry) {
 	for _, e := range b.Entries {
 		if e.Result == history.Refused {
 			all = append(all, e)
@@ -109,14 +109,14 @@ func refusals(b history.Book) (all []history.Entry) {
 func TestAWindowHoldsWishesAndLetsRepairsPass(t *testing.T) {
 	namespace, op, clock := clocked(t, "r")
 	p := newPolicy(t, namespace, "nights", nights)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 4 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 4 })
 	ringSettles(t, namespace, "r", 4) // nobody notices one more
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 3 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 3 })
 	ringHeld(t, namespace, "r", p.Name, "Remove m000003", "the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)")
 	quiet(t, namespace, op)
-	setHealth(t, namespace, "r-m000001", ring.Lost)
+	setHealth(t, namespace, "r-m000001", fakeapp.Lost)
 	eventually(t, "the lost member is replaced", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil || slices.Contains(r.Status.Members, "m000001") {
 			return fmt.Errorf("members %v: %w", r.Status.Members, err)
 		}
@@ -126,7 +126,7 @@ func TestAWindowHoldsWishesAndLetsRepairsPass(t *testing.T) {
 	if all := refusals(bookOf(t, namespace, "r")); len(all) != 1 || all[0].HeldBy != p.Name+"/MaintenanceWindow" {
 		t.Errorf("a refusal is recorded once: %+v", all)
 	}
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "r", p.Name)
 	clock.SetTime(time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC))
 	poke(t, namespace, "r")
@@ -136,7 +136,7 @@ func TestAWindowHoldsWishesAndLetsRepairsPass(t *testing.T) {
 func TestAFreezeHoldsUntilItIsRemoved(t *testing.T) {
 	namespace, op, _ := clocked(t, "r")
 	p := newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "r", p.Name, "frozen (the sale)")
 	quiet(t, namespace, op)
 	until := metav1.NewTime(tuesday.Add(time.Hour))
@@ -151,11 +151,11 @@ func TestABypassIsRemembered(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	a := newPolicy(t, namespace, "a", nights)
 	b := newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "r", a.Name, b.Name)
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
-	base := r.DeepCopyObject().(*ring.Ring)
+	base := r.DeepCopyObject().(*fakeapp.Ring)
 	r.Annotations = map[string]string{lifecycle.AnnotationBypass: "the disk is full"}
 	must(t, api.Patch(t.Context(), r, client.MergeFrom(base), client.FieldOwner("ann")))
 	ringSettles(t, namespace, "r", 2)
@@ -175,13 +175,13 @@ func TestBudgetsOfPoliciesPace(t *testing.T) {
 		s.Budget = &v1alpha1.Budget{Disturbed: 1, Per: "Label", Label: "zone"}
 	})
 	op.lists.Refuse(errors.New("the ring is away"))
-	smaller := func(s *ring.Spec) { s.Size = 2 }
+	smaller := func(s *fakeapp.Spec) { s.Size = 2 }
 	resize(t, namespace, "a", smaller)
-	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
+	ringReaches(t, namespace, "a", lifecycle.ConditionReady, metav1.ConditionFalse, "StepFailed")
 	resize(t, namespace, "b", smaller)
 	ringHeld(t, namespace, "b", p.Name, `with zone="one"`, "ring "+namespace+"/a")
 	resize(t, namespace, "c", smaller)
-	ringReaches(t, namespace, "c", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
+	ringReaches(t, namespace, "c", lifecycle.ConditionReady, metav1.ConditionFalse, "StepFailed")
 	op.lists.Refuse(nil)
 	for _, name := range []string{"a", "b", "c"} {
 		ringSettles(t, namespace, name, 2)
@@ -196,12 +196,12 @@ func TestAWaveHaltsWhenTheOneBeforeIsNotWell(t *testing.T) {
 			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
 		}}
 	})
-	resize(t, namespace, "prod", func(s *ring.Spec) { s.Size = 2 })
+	resize(t, namespace, "prod", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "prod", p.Name, `wave "first" soaks until Tue 2026-11-24 13:00 UTC`)
-	resize(t, namespace, "canary", func(s *ring.Spec) { s.Mood = "fail" })
+	resize(t, namespace, "canary", func(s *fakeapp.Spec) { s.Mood = "fail" })
 	ringHeld(t, namespace, "prod", "halted, because Ring "+namespace+`/canary of wave "first" is not well: CannotRender`)
 	clock.SetTime(tuesday.Add(2 * time.Hour))
-	resize(t, namespace, "canary", func(s *ring.Spec) { s.Mood = ""; s.Size = 2 })
+	resize(t, namespace, "canary", func(s *fakeapp.Spec) { s.Mood = ""; s.Size = 2 })
 	ringSettles(t, namespace, "canary", 2) // the first wave waits for nobody
 	ringHeld(t, namespace, "prod", "soaks until Tue 2026-11-24 15:00 UTC")
 	clock.SetTime(tuesday.Add(3 * time.Hour))
@@ -214,11 +214,11 @@ func TestAWaveHaltsWhenTheOneBeforeIsNotWell(t *testing.T) {
 func TestAFreezeHoldsMembershipChanges(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	p := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 4 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 4 })
 	ringHeld(t, namespace, "r", "Add m000003", p.Name, "frozen (the sale)")
-	setHealth(t, namespace, "r-m000001", ring.Lost)
+	setHealth(t, namespace, "r-m000001", fakeapp.Lost)
 	eventually(t, "the lost member is replaced", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil || !slices.Equal(r.Status.Members, []string{"m000000", "m000002", "m000003"}) {
 			return fmt.Errorf("members are %v: %w", r.Status.Members, err)
 		}
@@ -235,7 +235,7 @@ func TestAFreezeHoldsMembershipChanges(t *testing.T) {
 			causes[e.Step.Target] = e.Step.Cause
 		}
 	}
-	if causes["m000003"] != lifecycle.Fault || causes["m000004"] != lifecycle.SpecChange {
+	if causes["m000003"] != lifecycle.CauseFault || causes["m000004"] != lifecycle.CauseSpecChange {
 		t.Errorf("the history has the causes %v", causes)
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // newPolicy makes a policy for the rings of one namespace, until the test ends.
@@ -45,22 +45,22 @@ func settledRing(t *testing.T, size int) (namespace string, op *operator) {
 	namespace = newNamespace(t)
 	op = startOperator(t, namespace)
 	newRing(t, namespace, "r", size)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	return namespace, op
 }
 
 func TestAPolicyPauses(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	p := newPolicy(t, namespace, "hold", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
-	r := ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
-	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.Paused); !strings.Contains(c.Message, p.Name) {
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
+	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.ConditionPaused); !strings.Contains(c.Message, p.Name) {
 		t.Errorf("it does not say which policy: %s", c.Message)
 	}
 	quiet(t, namespace, op)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 4 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 4 })
 	quiet(t, namespace, op)
 	must(t, api.Delete(t.Context(), p))
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if len(r.Status.Members) != 4 {
 		t.Errorf("members %v", r.Status.Members)
 	}
@@ -70,10 +70,10 @@ func TestAPolicyPauses(t *testing.T) {
 func TestPoliciesComeAndGo(t *testing.T) {
 	namespace, _ := settledRing(t, 1)
 	newPolicy(t, namespace, "hold", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
-	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	crd := crdOf(t, "operationpolicies.governor.dev")
 	must(t, api.Delete(t.Context(), crd))
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	crd.ObjectMeta = metav1.ObjectMeta{Name: crd.Name, Annotations: crd.Annotations}
 	eventually(t, "the kind is there again", func() error { return api.Create(t.Context(), crd.DeepCopy()) })
 	eventually(t, "the policy is there again", func() error {
@@ -83,7 +83,7 @@ func TestPoliciesComeAndGo(t *testing.T) {
 		t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), p) })
 		return client.IgnoreAlreadyExists(api.Create(t.Context(), p))
 	})
-	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 }
 
 func crdOf(t *testing.T, name string) *apiextensionsv1.CustomResourceDefinition {

@@ -15,15 +15,15 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
 	"github.com/governor-dev/governor/lifecycle/preview"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // foresees asks what an edit of the ring, or its deletion, would do.
-func foresees(t *testing.T, namespace, question string, edit func(*ring.Ring)) (preview.Report, bool) {
+func foresees(t *testing.T, namespace, question string, edit func(*fakeapp.Ring)) (preview.Report, bool) {
 	t.Helper()
-	var r *ring.Ring
+	var r *fakeapp.Ring
 	must(t, retry.RetryOnConflict(retry.DefaultRetry, func() (err error) {
-		if r, err = get(t, &ring.Ring{}, namespace, "r"); err != nil {
+		if r, err = get(t, &fakeapp.Ring{}, namespace, "r"); err != nil {
 			return err
 		}
 		edit(r)
@@ -42,9 +42,9 @@ func previews(t *testing.T, size int) *adviser {
 	installRings(t)
 	a := newAdviser(t, time.Now())
 	newRing(t, a.namespace, "r", size)
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	eventually(t, "previews are given", func() error {
-		if _, ok := foresees(t, a.namespace, preview.Update, func(*ring.Ring) {}); !ok {
+		if _, ok := foresees(t, a.namespace, preview.Update, func(*fakeapp.Ring) {}); !ok {
 			return errNotYet
 		}
 		return nil
@@ -52,12 +52,12 @@ func previews(t *testing.T, size int) *adviser {
 	return a
 }
 
-func previewOf(t *testing.T, namespace string, edit func(*ring.Ring)) (preview.Report, bool) {
+func previewOf(t *testing.T, namespace string, edit func(*fakeapp.Ring)) (preview.Report, bool) {
 	t.Helper()
 	return foresees(t, namespace, preview.Update, edit)
 }
 
-func toSize(n int) func(*ring.Ring) { return func(r *ring.Ring) { r.Spec.Size = n } }
+func toSize(n int) func(*fakeapp.Ring) { return func(r *fakeapp.Ring) { r.Spec.Size = n } }
 
 func planned(p preview.Plan) (steps []string) {
 	for _, s := range p.Actions() {
@@ -66,7 +66,7 @@ func planned(p preview.Plan) (steps []string) {
 	return steps
 }
 
-func done(b history.Book) (steps []string) {
+func done(b history.Log) (steps []string) {
 	for _, e := range b.Entries {
 		if e.Result == history.Succeeded {
 			steps = append(steps, fmt.Sprintf("%s %s %s", e.Step, e.Step.Class, e.Step.Reason))
@@ -85,8 +85,8 @@ func TestPreviewsAreTrue(t *testing.T) {
 			t.Fatalf("a preview did something")
 		}
 		odd := exists(t, a.namespace, "r-odd")
-		resize(t, a.namespace, "r", func(s *ring.Spec) { s.Size = size })
-		ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = size })
+		ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 		if diff := cmp.Diff(planned(report.Plan), done(bookOf(t, a.namespace, "r"))[before:]); diff != "" {
 			t.Errorf("to %d: %s", size, diff)
 		}
@@ -115,14 +115,14 @@ func became(was, is bool) []preview.Resource {
 
 func TestADeletionIsPreviewed(t *testing.T) {
 	a := previews(t, 3)
-	report, _ := foresees(t, a.namespace, preview.Delete, func(*ring.Ring) {})
+	report, _ := foresees(t, a.namespace, preview.Delete, func(*fakeapp.Ring) {})
 	if n := len(report.Actions()); n != 3 || !report.Settles() {
 		t.Errorf("planned %v, %s", planned(report.Plan), report.Outcome)
 	}
 	if len(report.Resources) != 2 { // r and r-odd; members go by steps
 		t.Errorf("deleted are %v", report.Resources)
 	}
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
 // The values of fields are shown, but not those of Secrets. A paused object says that
@@ -130,13 +130,13 @@ func TestADeletionIsPreviewed(t *testing.T) {
 func TestFieldsArePreviewed(t *testing.T) {
 	a := previews(t, 1)
 	annotateRing(t, a.namespace, lifecycle.AnnotationPaused, "true")
-	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	cm, err := get(t, &corev1.ConfigMap{}, a.namespace, "r")
 	must(t, err)
 	cm.Data["ring"] = "other"
 	must(t, api.Update(t.Context(), cm))
 	eventually(t, "the drift is previewed", func() error {
-		report, _ := previewOf(t, a.namespace, func(r *ring.Ring) { r.Spec.Secure = true })
+		report, _ := previewOf(t, a.namespace, func(r *fakeapp.Ring) { r.Spec.Secure = true })
 		want := preview.Resource{Verb: "Configured", Kind: "ConfigMap", Name: "r", Fields: []preview.Field{
 			{Path: "data.ring", From: `"other"`, To: `"r"`},
 		}}
@@ -149,16 +149,16 @@ func TestFieldsArePreviewed(t *testing.T) {
 
 func TestSecretsAreNotShown(t *testing.T) {
 	a := previews(t, 1)
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Secure = true })
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Secure = true })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	annotateRing(t, a.namespace, lifecycle.AnnotationPaused, "true")
-	ringReaches(t, a.namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	s, err := get(t, &corev1.Secret{}, a.namespace, "r-member")
 	must(t, err)
 	s.Data[corev1.TLSCertKey] = []byte("spoilt")
 	must(t, api.Update(t.Context(), s))
 	eventually(t, "the drift is previewed", func() error {
-		report, _ := previewOf(t, a.namespace, func(*ring.Ring) {})
+		report, _ := previewOf(t, a.namespace, func(*fakeapp.Ring) {})
 		if len(report.Resources) != 1 || report.Resources[0].Name != "r-member" {
 			return fmt.Errorf("it is %+v", report)
 		}
@@ -173,9 +173,9 @@ func TestSecretsAreNotShown(t *testing.T) {
 
 func annotateRing(t *testing.T, namespace, key, value string) {
 	t.Helper()
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
-	base := r.DeepCopyObject().(*ring.Ring)
+	base := r.DeepCopyObject().(*fakeapp.Ring)
 	r.Annotations = map[string]string{key: value}
 	must(t, api.Patch(t.Context(), r, client.MergeFrom(base)))
 }
@@ -185,7 +185,7 @@ func annotateRing(t *testing.T, namespace, key, value string) {
 func TestOnlyDryRunsAreAnswered(t *testing.T) {
 	a := previews(t, 1)
 	annotateRing(t, a.namespace, lifecycle.AnnotationPreview, preview.Update)
-	r, err := get(t, &ring.Ring{}, a.namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, a.namespace, "r")
 	must(t, err)
 	if got := r.Annotations[lifecycle.AnnotationPreview]; got != preview.Update {
 		t.Errorf("a stored annotation became %q", got)
@@ -195,7 +195,7 @@ func TestOnlyDryRunsAreAnswered(t *testing.T) {
 // A gate that would hold a step is told, and so is an object that cannot be rendered.
 func TestAPreviewSaysWhereItStops(t *testing.T) {
 	a := previews(t, 3)
-	r, err := get(t, &ring.Ring{}, a.namespace, "r")
+	r, err := get(t, &fakeapp.Ring{}, a.namespace, "r")
 	must(t, err)
 	setHealth(t, a.namespace, "r-"+r.Status.Members[0], "Sulking")
 	eventually(t, "the gate is told", func() error {
@@ -203,14 +203,14 @@ func TestAPreviewSaysWhereItStops(t *testing.T) {
 		if n := len(report.Steps); n != 1 || len(report.Steps[0].Held) != 1 || report.Steps[0].Held[0].Gate != "KeepsQuorum" {
 			return fmt.Errorf("it is %+v", report)
 		}
-		if len(report.Unseen) != 1 {
-			t.Errorf("nobody knows how %s is, and the preview says %q", r.Status.Members[0], report.Unseen)
+		if len(report.Unknowns) != 1 {
+			t.Errorf("nobody knows how %s is, and the preview says %q", r.Status.Members[0], report.Unknowns)
 		}
 		return nil
 	})
 	for mood, reason := range map[string]string{"fail": "CannotRender", "panic": "OperatorBug"} {
-		report, _ := previewOf(t, a.namespace, func(r *ring.Ring) { r.Spec.Mood = mood })
-		if report.Outcome != lifecycle.Blocked || report.Reason != reason || len(report.Steps) != 0 {
+		report, _ := previewOf(t, a.namespace, func(r *fakeapp.Ring) { r.Spec.Mood = mood })
+		if report.Outcome != lifecycle.OutcomeBlocked || report.Reason != reason || len(report.Steps) != 0 {
 			t.Errorf("%s: %+v", mood, report)
 		}
 	}
@@ -219,7 +219,7 @@ func TestAPreviewSaysWhereItStops(t *testing.T) {
 // A creation is previewed before there is anything.
 func TestACreationIsPreviewed(t *testing.T) {
 	a := previews(t, 1)
-	r := &ring.Ring{Spec: ring.Spec{Size: 3}}
+	r := &fakeapp.Ring{Spec: fakeapp.Spec{Size: 3}}
 	r.Namespace, r.Name = a.namespace, "new"
 	r.Annotations = map[string]string{lifecycle.AnnotationPreview: preview.Update}
 	must(t, api.Create(t.Context(), r, client.DryRunAll))

@@ -13,26 +13,26 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/lifecycle/history"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // ringCRD is the ring's definition, made and removed at run time.
 func ringCRD() *apiextensionsv1.CustomResourceDefinition {
 	open := true
 	return &apiextensionsv1.CustomResourceDefinition{
-		ObjectMeta: metav1.ObjectMeta{Name: "rings." + ring.GroupVersion.Group},
+		ObjectMeta: metav1.ObjectMeta{Name: "rings." + fakeapp.GroupVersion.Group},
 		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
-			Group: ring.GroupVersion.Group,
+			Group: fakeapp.GroupVersion.Group,
 			Names: apiextensionsv1.CustomResourceDefinitionNames{
 				Plural: "rings", Singular: "ring", Kind: "Ring", ListKind: "RingList",
 				Categories: []string{"governor"},
 			},
 			Scope: apiextensionsv1.NamespaceScoped,
 			Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
-				Name: ring.GroupVersion.Version, Served: true, Storage: true,
+				Name: fakeapp.GroupVersion.Version, Served: true, Storage: true,
 				Subresources: &apiextensionsv1.CustomResourceSubresources{Status: &apiextensionsv1.CustomResourceSubresourceStatus{}},
 				Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{
 					Type: "object", XPreserveUnknownFields: &open,
@@ -77,7 +77,7 @@ func removeRings(t *testing.T) {
 // abandonRings lets those go whose operator has ended with its test: nobody is left to bid them farewell.
 func abandonRings(t *testing.T) {
 	t.Helper()
-	rings := &ring.RingList{}
+	rings := &fakeapp.RingList{}
 	if err := api.List(t.Context(), rings); err != nil {
 		return // they are not served any more
 	}
@@ -93,21 +93,21 @@ func abandonRings(t *testing.T) {
 	}
 }
 
-func newRing(t *testing.T, namespace, name string, size int) *ring.Ring {
+func newRing(t *testing.T, namespace, name string, size int) *fakeapp.Ring {
 	t.Helper()
-	var r *ring.Ring
+	var r *fakeapp.Ring
 	eventually(t, "rings are served", func() error {
-		r = &ring.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: ring.Spec{Size: size}}
+		r = &fakeapp.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: fakeapp.Spec{Size: size}}
 		return api.Create(t.Context(), r)
 	})
 	return r
 }
 
-func ringReaches(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus, reason string) *ring.Ring {
+func ringReaches(t *testing.T, namespace, name, kind string, status metav1.ConditionStatus, reason string) *fakeapp.Ring {
 	t.Helper()
-	var r *ring.Ring
+	var r *fakeapp.Ring
 	eventually(t, fmt.Sprintf("ring %s: %s becomes %s, %s", name, kind, status, reason), func() (err error) {
-		if r, err = get(t, &ring.Ring{}, namespace, name); err != nil {
+		if r, err = get(t, &fakeapp.Ring{}, namespace, name); err != nil {
 			return err
 		}
 		if r.Status.ObservedGeneration != r.Generation {
@@ -118,10 +118,10 @@ func ringReaches(t *testing.T, namespace, name, kind string, status metav1.Condi
 	return r
 }
 
-func resize(t *testing.T, namespace, name string, edit func(*ring.Spec)) {
+func resize(t *testing.T, namespace, name string, edit func(*fakeapp.Spec)) {
 	t.Helper()
 	eventually(t, "the ring is edited", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, name)
+		r, err := get(t, &fakeapp.Ring{}, namespace, name)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func resize(t *testing.T, namespace, name string, edit func(*ring.Spec)) {
 	})
 }
 
-func bookOf(t *testing.T, namespace, name string) history.Book {
+func bookOf(t *testing.T, namespace, name string) history.Log {
 	t.Helper()
 	cm, err := get(t, &corev1.ConfigMap{}, namespace, name+".ring-history")
 	must(t, err)
@@ -148,7 +148,7 @@ func TestAMissingCRDDisablesOneApplication(t *testing.T) {
 	for _, name := range []string{"first", "second"} { // nobody collects garbage here
 		installRings(t)
 		newRing(t, namespace, name, 1)
-		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		ringReaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 		removeRings(t)
 		newMemcached(t, namespace, "beside-"+name, 1)
 		deploymentOf(t, namespace, "beside-"+name)
@@ -161,14 +161,14 @@ func TestStepsGrowShrinkAndPrune(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newRing(t, namespace, "r", 3)
-	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if len(r.Status.Members) != 3 {
 		t.Errorf("members are %v, want 3", r.Status.Members)
 	}
 	_, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
 	must(t, err)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if _, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd"); !apierrors.IsNotFound(err) {
 		t.Errorf("what is no longer wanted must be pruned: %v", err)
 	}
@@ -185,10 +185,10 @@ func TestFarewellThenGone(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	r := newRing(t, namespace, "r", 3)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	must(t, api.Delete(t.Context(), r))
 	eventually(t, "the ring says farewell and goes", func() error {
-		_, err := get(t, &ring.Ring{}, namespace, "r")
+		_, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if apierrors.IsNotFound(err) {
 			return nil
 		}
@@ -206,14 +206,14 @@ func TestAPanicStaysWithItsObject(t *testing.T) {
 	startOperator(t, namespace)
 	newRing(t, namespace, "good", 1)
 	newRing(t, namespace, "bad", 1)
-	resize(t, namespace, "bad", func(s *ring.Spec) { s.Mood = "panic" })
-	ringReaches(t, namespace, "bad", lifecycle.Stalled, metav1.ConditionTrue, "OperatorBug")
-	resize(t, namespace, "good", func(s *ring.Spec) { s.Size = 3 })
-	ringReaches(t, namespace, "good", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	resize(t, namespace, "bad", func(s *ring.Spec) { s.Mood = "fail" })
-	ringReaches(t, namespace, "bad", lifecycle.Stalled, metav1.ConditionTrue, "CannotRender")
-	resize(t, namespace, "bad", func(s *ring.Spec) { s.Mood = "" })
-	ringReaches(t, namespace, "bad", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, namespace, "bad", func(s *fakeapp.Spec) { s.Mood = "panic" })
+	ringReaches(t, namespace, "bad", lifecycle.ConditionStalled, metav1.ConditionTrue, "OperatorBug")
+	resize(t, namespace, "good", func(s *fakeapp.Spec) { s.Size = 3 })
+	ringReaches(t, namespace, "good", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	resize(t, namespace, "bad", func(s *fakeapp.Spec) { s.Mood = "fail" })
+	ringReaches(t, namespace, "bad", lifecycle.ConditionStalled, metav1.ConditionTrue, "CannotRender")
+	resize(t, namespace, "bad", func(s *fakeapp.Spec) { s.Mood = "" })
+	ringReaches(t, namespace, "bad", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
 func TestAGateHoldsUntilTheWorldIsBetter(t *testing.T) {
@@ -221,22 +221,22 @@ func TestAGateHoldsUntilTheWorldIsBetter(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newRing(t, namespace, "r", 3)
-	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	sick := "r-" + r.Status.Members[0]
 	// A pod that is neither starting nor lost: no rule speaks of it, the gate does.
 	setHealth(t, namespace, sick, "Sulking")
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionFalse, "HeldByGate")
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, "HeldByGate")
 	t.Log(r.Status.Conditions[0].Message)
 	last, _ := bookOf(t, namespace, "r").Last()
 	if last.Result != history.Refused {
 		t.Errorf("the refusal must be recorded, the last entry is %s", last.Result)
 	}
-	setHealth(t, namespace, sick, ring.Healthy)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	setHealth(t, namespace, sick, fakeapp.Healthy)
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
-func setHealth(t *testing.T, namespace, name string, h ring.Health) {
+func setHealth(t *testing.T, namespace, name string, h fakeapp.Health) {
 	t.Helper()
 	cm, err := get(t, &corev1.ConfigMap{}, namespace, name)
 	must(t, err)
@@ -249,15 +249,15 @@ func TestALostMemberIsReplaced(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newRing(t, namespace, "r", 3)
-	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	lost := r.Status.Members[1]
-	setHealth(t, namespace, "r-"+lost, ring.Lost)
+	setHealth(t, namespace, "r-"+lost, fakeapp.Lost)
 	eventually(t, "another member takes its place", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil || len(r.Status.Members) != 3 || r.Status.Members[1] == lost {
 			return fmt.Errorf("members are %v: %w", r.Status.Members, err)
 		}
-		return condition(r.Status.Conditions, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		return condition(r.Status.Conditions, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	})
 }
 
@@ -267,18 +267,18 @@ func TestTheBudgetPacesTheFleet(t *testing.T) {
 	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Budget = 1 })
 	for _, name := range []string{"a", "b"} {
 		newRing(t, namespace, name, 3)
-		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		ringReaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	quiet(t, namespace, op)
 	op.lists.Refuse(errors.New("the ring is away"))
-	resize(t, namespace, "a", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
-	resize(t, namespace, "b", func(s *ring.Spec) { s.Size = 2 })
-	r := ringReaches(t, namespace, "b", lifecycle.Ready, metav1.ConditionFalse, "HeldByGate")
+	resize(t, namespace, "a", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "a", lifecycle.ConditionReady, metav1.ConditionFalse, "StepFailed")
+	resize(t, namespace, "b", func(s *fakeapp.Spec) { s.Size = 2 })
+	r := ringReaches(t, namespace, "b", lifecycle.ConditionReady, metav1.ConditionFalse, "HeldByGate")
 	t.Log(r.Status.Conditions[0].Message)
 	op.lists.Refuse(nil)
 	for _, name := range []string{"a", "b"} {
-		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		ringReaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 }
 
@@ -289,18 +289,18 @@ func TestABlockedObjectHoldsNoSlot(t *testing.T) {
 	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Budget = 1 })
 	for _, name := range []string{"a", "b"} {
 		newRing(t, namespace, name, 3)
-		ringReaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		ringReaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	op.lists.Refuse(errors.New("the ring is away"))
-	resize(t, namespace, "a", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "StepFailed")
-	resize(t, namespace, "b", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, namespace, "b", lifecycle.Ready, metav1.ConditionFalse, "HeldByGate")
-	resize(t, namespace, "a", func(s *ring.Spec) { s.Mood = "fail" })
-	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "CannotRender")
+	resize(t, namespace, "a", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "a", lifecycle.ConditionReady, metav1.ConditionFalse, "StepFailed")
+	resize(t, namespace, "b", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "b", lifecycle.ConditionReady, metav1.ConditionFalse, "HeldByGate")
+	resize(t, namespace, "a", func(s *fakeapp.Spec) { s.Mood = "fail" })
+	ringReaches(t, namespace, "a", lifecycle.ConditionReady, metav1.ConditionFalse, "CannotRender")
 	op.lists.Refuse(nil)
-	ringReaches(t, namespace, "b", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	ringReaches(t, namespace, "a", lifecycle.Ready, metav1.ConditionFalse, "CannotRender")
+	ringReaches(t, namespace, "b", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "a", lifecycle.ConditionReady, metav1.ConditionFalse, "CannotRender")
 }
 
 // A step that fails again and again is told once, and the book is not written each time.
@@ -317,7 +317,7 @@ func TestAStepThatFailsForLongIsOneEntry(t *testing.T) {
 		return nil
 	})
 	op.lists.Refuse(nil)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	failed := 0
 	for _, e := range bookOf(t, namespace, "r").Entries {
 		if e.Result == history.Failed {

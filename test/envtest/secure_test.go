@@ -20,9 +20,9 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // secured are the Secrets of a secure ring called r.
@@ -32,8 +32,8 @@ func newSecureRing(t *testing.T, namespace string) {
 	t.Helper()
 	installRings(t)
 	eventually(t, "rings are served", func() error {
-		return api.Create(t.Context(), &ring.Ring{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: ring.Spec{Size: 1, Secure: true},
+		return api.Create(t.Context(), &fakeapp.Ring{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: fakeapp.Spec{Size: 1, Secure: true},
 		})
 	})
 }
@@ -88,7 +88,7 @@ func TestCertificatesComeCompleteAndRest(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	must(t, trustEachOther(t, namespace))
 	quiet(t, namespace, op)
 	if writes := op.secrets(); len(writes) != len(secured) || writes[0] != "r-ca" {
@@ -96,8 +96,8 @@ func TestCertificatesComeCompleteAndRest(t *testing.T) {
 	}
 	op.stop()
 	again := startOperator(t, namespace)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, again)
 	if writes := again.secrets(); len(writes) != 0 {
 		t.Errorf("another operator writes no Secret: %v", writes)
@@ -108,7 +108,7 @@ func TestDamageToCertificatesIsRepaired(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	authority, member := secretOf(t, namespace, "r-ca"), secretOf(t, namespace, "r-member")
 
 	must(t, api.Delete(t.Context(), member))
@@ -138,7 +138,7 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	authority, member := secretOf(t, namespace, "r-ca"), secretOf(t, namespace, "r-member")
 	must(t, api.Delete(t.Context(), authority))
 	eventually(t, "another authority is trusted beside it", func() error {
@@ -165,7 +165,7 @@ func TestAForeignSecretIsNeitherReadNorWritten(t *testing.T) {
 	}
 	must(t, api.Create(t.Context(), foreign))
 	newSecureRing(t, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "NameTaken")
+	ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "NameTaken")
 	if now := secretOf(t, namespace, "r-ca"); now.ResourceVersion != foreign.ResourceVersion {
 		t.Errorf("it was touched: %v", now.ManagedFields)
 	}
@@ -175,7 +175,7 @@ func TestAForeignSecretIsNeitherReadNorWritten(t *testing.T) {
 	_, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
 	must(t, err) // what needs no certificate is provided all the same
 	must(t, api.Delete(t.Context(), foreign))
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	must(t, trustEachOther(t, namespace))
 	quiet(t, namespace, op)
 }
@@ -185,7 +185,7 @@ func TestACertificateIsRenewedWhenItsTimeComes(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	op.stop()
 	old := leafOf(t, namespace, "r-member")
 	due := old.NotBefore.Add(old.NotAfter.Sub(old.NotBefore) * 2 / 3)
@@ -235,25 +235,25 @@ func TestAPauseNamesCertificatesThatAreDue(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newSecureRing(t, namespace)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	pause := func(value string) {
-		r := &ring.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}}
+		r := &fakeapp.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}}
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, lifecycle.AnnotationPaused, value)
 		must(t, api.Patch(t.Context(), r, client.RawPatch("application/merge-patch+json", []byte(patch))))
 	}
 	pause("true")
-	ringReaches(t, namespace, "r", lifecycle.Paused, metav1.ConditionTrue, "Paused")
+	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	must(t, api.Delete(t.Context(), secretOf(t, namespace, "r-client")))
-	ringReaches(t, namespace, "r", lifecycle.CertificatesDue, metav1.ConditionTrue, lifecycle.Paused)
-	r, err := get(t, &ring.Ring{}, namespace, "r")
+	ringReaches(t, namespace, "r", lifecycle.ConditionCertificatesDue, metav1.ConditionTrue, lifecycle.ConditionPaused)
+	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
-	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.CertificatesDue); !strings.Contains(c.Message, "Secrets r-client.") {
+	if c := apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.ConditionCertificatesDue); !strings.Contains(c.Message, "Secrets r-client.") {
 		t.Error(c.Message)
 	}
 	pause("false")
 	eventually(t, "the certificate is there and the condition is gone", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
-		if err != nil || apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.CertificatesDue) != nil {
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
+		if err != nil || apimeta.FindStatusCondition(r.Status.Conditions, lifecycle.ConditionCertificatesDue) != nil {
 			return errors.Join(err, errNotYet)
 		}
 		return trustEachOther(t, namespace)

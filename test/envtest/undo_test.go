@@ -16,14 +16,14 @@ import (
 	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // resizeByEdit edits the ring as kubectl edit does.
-func resizeByEdit(t *testing.T, namespace string, edit func(*ring.Spec)) {
+func resizeByEdit(t *testing.T, namespace string, edit func(*fakeapp.Spec)) {
 	t.Helper()
 	eventually(t, "the ring is edited", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil {
 			return err
 		}
@@ -55,10 +55,10 @@ func messageOf(conditions []metav1.Condition, kind string) string {
 
 func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
 	namespace, op := settledRing(t, 3)
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = 2 })
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = 2 })
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	last, _ := bookOf(t, namespace, "r").Last()
-	asked := []history.Answer{{Gate: "KeepsQuorum"}, {Gate: "FleetBudget"}}
+	asked := []history.GateResult{{Gate: "KeepsQuorum"}, {Gate: "FleetBudget"}}
 	if last.By != "kubectl-edit" || !slices.Equal(last.Gates, asked) || last.Generation != 2 ||
 		!slices.Contains(last.Evidence, "3 of 3 voters are healthy.") {
 		t.Errorf("the last entry is %+v", last)
@@ -70,8 +70,8 @@ func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
 func TestEverySpecIsARevision(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	for _, size := range []int{3, 2} {
-		resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = size })
-		ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = size })
+		ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	quiet(t, namespace, op)
 	all := revisionsOf(t, namespace, "Ring", "r")
@@ -100,8 +100,8 @@ func TestEverySpecIsARevision(t *testing.T) {
 		t.Errorf("a restart wrote %q", second.since(0))
 	}
 	for size := range 10 {
-		resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size = 1 + size%2 })
-		ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = 1 + size%2 })
+		ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	all = revisionsOf(t, namespace, "Ring", "r")
 	if len(all) != revision.Limit || all[len(all)-1].Number != 13 {
@@ -114,28 +114,28 @@ func rollsBack(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.Failure
 func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	p := newPolicy(t, namespace, "undo", rollsBack)
-	spoil := func(s *ring.Spec) { s.Size, s.Mood = 5, "broken" }
+	spoil := func(s *fakeapp.Spec) { s.Size, s.Mood = 5, "broken" }
 	resizeByEdit(t, namespace, spoil)
-	ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
-	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	if (r.Spec != ring.Spec{Size: 3}) || len(r.Status.Members) != 3 {
+	ringReaches(t, namespace, "r", lifecycle.ConditionRolledBack, metav1.ConditionTrue, "ChangeFailed")
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != fakeapp.Spec{Size: 3}) || len(r.Status.Members) != 3 {
 		t.Errorf("the spec is %+v, members %v", r.Spec, r.Status.Members)
 	}
 	last, _ := bookOf(t, namespace, "r").Last()
-	if last.Step.Name != "Rollback" || last.Step.Cause != lifecycle.Policy || last.Step.Args["from"] != "2" || last.Step.Args["to"] != "1" ||
+	if last.Step.Name != "Rollback" || last.Step.Cause != lifecycle.CausePolicy || last.Step.Args["from"] != "2" || last.Step.Args["to"] != "1" ||
 		!strings.Contains(last.Step.Message, p.Name) || !strings.Contains(last.Step.Message, "kubectl-edit") {
 		t.Errorf("the last entry is %+v", last)
 	}
 	quiet(t, namespace, op)
 	resizeByEdit(t, namespace, spoil)
-	r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
-	if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "was rolled back once and was declared again") {
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
+	if said := messageOf(r.Status.Conditions, lifecycle.ConditionReady); !strings.Contains(said, "was rolled back once and was declared again") {
 		t.Errorf("why it halts: %s", said)
 	}
 	quiet(t, namespace, op)
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size, s.Mood = 2, "" })
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	if messageOf(r.Status.Conditions, lifecycle.RolledBack) != "" {
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size, s.Mood = 2, "" })
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	if messageOf(r.Status.Conditions, lifecycle.ConditionRolledBack) != "" {
 		t.Error("a user has declared another spec, and it is still called rolled back")
 	}
 	settled := func(r revision.Revision) bool { return r.Settled }
@@ -148,13 +148,13 @@ func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
 func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	newPolicy(t, namespace, "undo", rollsBack)
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Size, s.Disk, s.Mood = 5, 2, "broken" })
-	r := ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
-	if said := messageOf(r.Status.Conditions, lifecycle.RolledBack); !strings.Contains(said, "except that spec.disk stays 2, as disks only grow") {
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size, s.Disk, s.Mood = 5, 2, "broken" })
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionRolledBack, metav1.ConditionTrue, "ChangeFailed")
+	if said := messageOf(r.Status.Conditions, lifecycle.ConditionRolledBack); !strings.Contains(said, "except that spec.disk stays 2, as disks only grow") {
 		t.Errorf("the condition says %s", said)
 	}
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	if (r.Spec != ring.Spec{Size: 3, Disk: 2}) {
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != fakeapp.Spec{Size: 3, Disk: 2}) {
 		t.Errorf("the spec is %+v", r.Spec)
 	}
 	last, _ := bookOf(t, namespace, "r").Last()
@@ -162,10 +162,10 @@ func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
 		t.Errorf("the last entry is %+v", last)
 	}
 	quiet(t, namespace, op)
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Disk, s.Mood = 3, "broken" })
-	ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "ChangeFailed")
-	r = ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	if (r.Spec != ring.Spec{Size: 3, Disk: 3}) {
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Disk, s.Mood = 3, "broken" })
+	ringReaches(t, namespace, "r", lifecycle.ConditionRolledBack, metav1.ConditionTrue, "ChangeFailed")
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != fakeapp.Spec{Size: 3, Disk: 3}) {
 		t.Errorf("the second time the spec is %+v", r.Spec)
 	}
 	quiet(t, namespace, op)
@@ -176,13 +176,13 @@ func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
 func TestASuspectChangeIsRolledBackUnlessItOnceWorked(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	newPolicy(t, namespace, "undo", rollsBack)
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Mood = "mad" })
-	ringReaches(t, namespace, "r", lifecycle.RolledBack, metav1.ConditionTrue, "Mad")
-	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Mood = "mad" })
+	ringReaches(t, namespace, "r", lifecycle.ConditionRolledBack, metav1.ConditionTrue, "Mad")
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, op)
-	setHealth(t, namespace, "r-"+r.Status.Members[0], ring.Mad)
-	r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "Mad")
-	if said := messageOf(r.Status.Conditions, lifecycle.Ready); strings.Contains(said, "halts") {
+	setHealth(t, namespace, "r-"+r.Status.Members[0], fakeapp.Mad)
+	r = ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "Mad")
+	if said := messageOf(r.Status.Conditions, lifecycle.ConditionReady); strings.Contains(said, "halts") {
 		t.Errorf("of a spec that worked it says %s", said)
 	}
 	quiet(t, namespace, op)
@@ -195,9 +195,9 @@ func TestASuspectChangeIsRolledBackUnlessItOnceWorked(t *testing.T) {
 func TestARollbackThatTheAPIServerRefusesHalts(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	newPolicy(t, namespace, "undo", rollsBack)
-	resizeByEdit(t, namespace, func(s *ring.Spec) { s.Once, s.Mood = "yes", "broken" })
-	r := ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
-	if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "the API server refuses revision 1") || !strings.Contains(said, "spec.once cannot be changed") {
+	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Once, s.Mood = "yes", "broken" })
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
+	if said := messageOf(r.Status.Conditions, lifecycle.ConditionReady); !strings.Contains(said, "the API server refuses revision 1") || !strings.Contains(said, "spec.once cannot be changed") {
 		t.Errorf("why it halts: %s", said)
 	}
 	quiet(t, namespace, op)
@@ -206,8 +206,8 @@ func TestARollbackThatTheAPIServerRefusesHalts(t *testing.T) {
 func TestAFailedChangeHalts(t *testing.T) {
 	t.Run("WithoutAPolicy", func(t *testing.T) {
 		namespace, op := settledRing(t, 1)
-		resize(t, namespace, "r", func(s *ring.Spec) { s.Mood = "broken" })
-		r := ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+		resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Mood = "broken" })
+		r := ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
 		quiet(t, namespace, op)
 		if r.Spec.Mood != "broken" {
 			t.Errorf("nobody asked for a rollback, and the spec is %+v", r.Spec)
@@ -218,10 +218,10 @@ func TestAFailedChangeHalts(t *testing.T) {
 		namespace := newNamespace(t)
 		newPolicy(t, namespace, "undo", rollsBack)
 		startOperator(t, namespace)
-		r := &ring.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: ring.Spec{Size: 1, Mood: "broken"}}
+		r := &fakeapp.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r"}, Spec: fakeapp.Spec{Size: 1, Mood: "broken"}}
 		must(t, api.Create(t.Context(), r))
-		r = ringReaches(t, namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
-		if said := messageOf(r.Status.Conditions, lifecycle.Ready); !strings.Contains(said, "none is known that worked") {
+		r = ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
+		if said := messageOf(r.Status.Conditions, lifecycle.ConditionReady); !strings.Contains(said, "none is known that worked") {
 			t.Errorf("why it halts: %s", said)
 		}
 	})
@@ -231,37 +231,37 @@ func TestAFailedChangeHalts(t *testing.T) {
 func TestPluginRollsBack(t *testing.T) {
 	a := previews(t, 3)
 	for _, size := range []int{2, 1} {
-		resizeByEdit(t, a.namespace, func(s *ring.Spec) { s.Size = size })
-		ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+		resizeByEdit(t, a.namespace, func(s *fakeapp.Spec) { s.Size = size })
+		ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "rollback", "ring/r", "--list"))
 	expect(t, a.namespace, 1, []string{"is not kept: there are 1 to 3"}, "rollback", "ring/r", "--to-revision", "9")
 	expect(t, a.namespace, 1, []string{"has the spec of revision 3 already"}, "rollback", "ring/r", "--to-revision", "3")
 	expect(t, a.namespace, 0, []string{"2 steps", "Promote"}, "rollback", "ring/r", "--dry-run")
-	if r, err := get(t, &ring.Ring{}, a.namespace, "r"); err != nil || r.Spec.Size != 1 {
+	if r, err := get(t, &fakeapp.Ring{}, a.namespace, "r"); err != nil || r.Spec.Size != 1 {
 		t.Errorf("a dry run has changed something: %+v, %v", r.Spec, err)
 	}
 	t.Log(expect(t, a.namespace, 0, []string{"Promote", "has the spec of revision 2 again"}, "rollback", "ring/r"))
-	r := ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	r := ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if r.Spec.Size != 2 || len(r.Status.Members) != 2 {
 		t.Errorf("the spec is %+v, members %v", r.Spec, r.Status.Members)
 	}
 	expect(t, a.namespace, 0, []string{"revision 1 again"}, "rollback", "ring/r", "--to-revision", "1")
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	resize(t, a.namespace, "r", func(s *ring.Spec) { s.Mood = "broken" })
-	ringReaches(t, a.namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Mood = "broken" })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
 	expect(t, a.namespace, 0, []string{"nothing to do", "again"}, "rollback", "ring/r")
-	ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
 func TestPluginRollsBackAllButWhatOnlyGrows(t *testing.T) {
 	a := previews(t, 1)
-	resizeByEdit(t, a.namespace, func(s *ring.Spec) { s.Disk, s.Mood = 2, "broken" })
-	ringReaches(t, a.namespace, "r", lifecycle.Stalled, metav1.ConditionTrue, "ChangeFailed")
+	resizeByEdit(t, a.namespace, func(s *fakeapp.Spec) { s.Disk, s.Mood = 2, "broken" })
+	ringReaches(t, a.namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
 	t.Log(expect(t, a.namespace, 0, []string{"Not rolled back: spec.disk stays 2, as disks only grow."}, "rollback", "ring/r", "--dry-run"))
 	t.Log(expect(t, a.namespace, 0, []string{"has the spec of revision 1 again, except that spec.disk stays 2"}, "rollback", "ring/r"))
-	r := ringReaches(t, a.namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
-	if (r.Spec != ring.Spec{Size: 1, Disk: 2}) {
+	r := ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
+	if (r.Spec != fakeapp.Spec{Size: 1, Disk: 2}) {
 		t.Errorf("the spec is %+v", r.Spec)
 	}
 	expect(t, a.namespace, 1, []string{"nothing was changed: revision 1 differs only in what cannot be set back: spec.disk stays 2"}, "rollback", "ring/r", "--to-revision", "1")
@@ -296,12 +296,12 @@ func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
 	playKubernetes(t, namespace, "m")
 	fromTemplate(t, namespace, "m-c", "old")
 	fromTemplate(t, namespace, "m-b", "old")
-	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	m := reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	worked := deploymentOf(t, namespace, "m").Spec.Template.Spec.Containers[0].Image
 	m.Spec.Image = "registry.invalid/memcached:none"
 	must(t, api.Update(t.Context(), m, client.FieldOwner("kubectl-edit")))
 	playFailure(t, namespace, "m", m.Spec.Image)
-	m = reaches(t, namespace, "m", lifecycle.RolledBack, metav1.ConditionTrue, "ImagePullBackOff")
+	m = reaches(t, namespace, "m", lifecycle.ConditionRolledBack, metav1.ConditionTrue, "ImagePullBackOff")
 	if m.Spec.Image != "" || m.Spec.Size != 2 {
 		t.Errorf("the spec is %+v", m.Spec)
 	}

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // A definition that is deleted while objects have the operator's finalizer waits for an operator. The next one removes
@@ -29,7 +29,7 @@ func TestANewOperatorFinishesTheDeletionOfADefinition(t *testing.T) {
 	must(t, api.Delete(t.Context(), policy))
 	must(t, api.Delete(t.Context(), ringCRD()))
 	eventually(t, "the definition waits for the ring", func() error {
-		r, err := get(t, &ring.Ring{}, namespace, "r")
+		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err == nil && r.DeletionTimestamp == nil {
 			err = errors.New("the ring is not being deleted yet")
 		}

@@ -10,9 +10,9 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // novelty is what only the newer version provides.
@@ -59,7 +59,7 @@ func (o *operator) provides(t *testing.T, namespace string, isNewer bool) {
 func TestTwoVersionsNeverFight(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
-	lists := ring.NewLists()
+	lists := fakeapp.NewLists()
 	old := setting{lists: lists}
 	first := rival(t, namespace, "v1", old)
 	eventually(t, "the first leads", func() error {
@@ -69,15 +69,15 @@ func TestTwoVersionsNeverFight(t *testing.T) {
 	newMemcached(t, namespace, "m", 1)
 	playKubernetes(t, namespace, "m")
 	newRing(t, namespace, "witness", 1)
-	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	second := rival(t, namespace, "v2", setting{lists: lists, planner: newer{}})
 	first.provides(t, namespace, false)
 	idle(t, second, 0)
 
 	first.stop()
 	second.provides(t, namespace, true)
-	resize(t, namespace, "witness", func(s *ring.Spec) { s.Size = 3 })
-	ringReaches(t, namespace, "witness", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	resize(t, namespace, "witness", func(s *fakeapp.Spec) { s.Size = 3 })
+	ringReaches(t, namespace, "witness", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, second)
 	only(t, second.since(0), "PATCH /api/v1/namespaces/"+namespace+"/services/m")
 	before := second.writes.Load()

@@ -18,7 +18,7 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/test/ring"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // Somebody writes the object between the operator's reading and its telling. What
@@ -37,9 +37,9 @@ func TestAConflictingStatusIsToldAgain(t *testing.T) {
 		return answer, err
 	}}, namespace)
 	newMemcached(t, namespace, "m", 1)
-	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionFalse, "RollingOut")
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 	playKubernetes(t, namespace, "m")
-	m := reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	m := reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	if n := conflicts.Load(); n != 3 || len(m.Labels) != 3 {
 		t.Errorf("%d conflicts, the labels are %v; want 3 of each", n, m.Labels)
 	}
@@ -66,7 +66,7 @@ func TestTheStatusIsToldThoughNothingCanBeKept(t *testing.T) {
 	}}, namespace)
 	newMemcached(t, namespace, "m", 1)
 	playKubernetes(t, namespace, "m")
-	reaches(t, namespace, "m", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	if refused.Load() == 0 {
 		t.Error("nothing was refused")
 	}
@@ -113,7 +113,7 @@ func TestLostWatches(t *testing.T) {
 	op := startOperatorIn(t, setting{host: line.host()}, namespace)
 	newMemcached(t, namespace, "old", 1)
 	playKubernetes(t, namespace, "old")
-	old := reaches(t, namespace, "old", lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+	old := reaches(t, namespace, "old", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	quiet(t, namespace, op)
 	before := op.writes.Load()
 	line.sever(true)
@@ -129,7 +129,7 @@ func TestLostWatches(t *testing.T) {
 	eventually(t, "the wish is passed on", func() error { return replicas(t, namespace, "old", 2) })
 	playKubernetes(t, namespace, "old")
 	for _, name := range []string{"old", "new"} {
-		reaches(t, namespace, name, lifecycle.Ready, metav1.ConditionTrue, "AllAnswer")
+		reaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	}
 	_, err = get(t, &corev1.Service{}, namespace, "old")
 	must(t, err)
@@ -164,14 +164,14 @@ func TestBlindness(t *testing.T) {
 	b := &blindfold{subject: "/configmaps/r-m000001"}
 	op := startOperatorIn(t, setting{meddle: b.pass}, namespace)
 	newRing(t, namespace, "r", 1)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, op)
 	before := op.writes.Load()
 	b.armed.Store(true)
-	resize(t, namespace, "r", func(s *ring.Spec) { s.Size = 3 })
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 3 })
 	eventually(t, "in doubt it asks the API server", func() error { return atLeast(b.asked.Load(), 5) })
 	b.off.Store(true)
-	ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	made := slices.DeleteFunc(op.since(before), func(s string) bool { return s != "POST /api/v1/namespaces/"+namespace+"/configmaps" })
 	if len(made) != 2 {
 		t.Errorf("%d pods were made, want 2", len(made))
@@ -252,7 +252,7 @@ func TestLostAnswers(t *testing.T) {
 		return nil, errors.Join(errors.New("the answer is lost"), answer.Body.Close())
 	}}, namespace)
 	newRing(t, namespace, "r", 5)
-	r := ringReaches(t, namespace, "r", lifecycle.Ready, metav1.ConditionTrue, "AsDeclared")
+	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	// Names are given once, so a member that was made twice would have taken one more.
 	if want := []string{"m000000", "m000001", "m000002", "m000003", "m000004"}; !slices.Equal(r.Status.Members, want) {
 		t.Errorf("members are %v, want %v", r.Status.Members, want)
@@ -268,6 +268,6 @@ func TestLostAnswers(t *testing.T) {
 func pods(t *testing.T, namespace string) int {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
-	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{ring.MemberLabel}))
+	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.HasLabels{fakeapp.MemberLabel}))
 	return len(list.Items)
 }

@@ -119,8 +119,8 @@ type PodSetStatus struct {
 	Selector string `json:"selector,omitempty"`
 }
 
-// Told implements lifecycle.Custom.
-func (p *PodSet) Told() (*int64, *[]metav1.Condition) {
+// StatusFields implements lifecycle.Custom.
+func (p *PodSet) StatusFields() (*int64, *[]metav1.Condition) {
 	return &p.Status.ObservedGeneration, &p.Status.Conditions
 }
 

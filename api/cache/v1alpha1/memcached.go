@@ -167,8 +167,8 @@ type MemcachedStatus struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// Told implements lifecycle.Custom.
-func (m *Memcached) Told() (*int64, *[]metav1.Condition) {
+// StatusFields implements lifecycle.Custom.
+func (m *Memcached) StatusFields() (*int64, *[]metav1.Condition) {
 	return &m.Status.ObservedGeneration, &m.Status.Conditions
 }
 

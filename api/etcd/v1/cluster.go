@@ -331,8 +331,8 @@ type EtcdClusterList struct {
 	Items []EtcdCluster `json:"items"`
 }
 
-// Told implements lifecycle.Custom.
-func (c *EtcdCluster) Told() (*int64, *[]metav1.Condition) {
+// StatusFields implements lifecycle.Custom.
+func (c *EtcdCluster) StatusFields() (*int64, *[]metav1.Condition) {
 	return &c.Status.ObservedGeneration, &c.Status.Conditions
 }
 

@@ -29,7 +29,7 @@ func claimsDeleted(t *testing.T, s System) {
 
 func noneIsDoomed(seen etcd.World) error {
 	for _, m := range seen.Members {
-		if m.Volume.Doomed {
+		if m.Volume.Terminating {
 			return fmt.Errorf("the claim of %s is being deleted", m.Name)
 		}
 	}

@@ -101,7 +101,7 @@ func forms(t *testing.T, s System, size int32) *etcdv1.EtcdCluster {
 // rests waits until all is as declared, and checks what then holds of every cluster.
 func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
 	t.Helper()
-	c := s.Settles(t, lifecycle.Done, "AsDeclared")
+	c := s.Settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 	if size := int(c.Spec.Size); len(c.Status.Members) != size || int(c.Status.ReadyReplicas) != size {
 		t.Errorf("%d members are wanted, the status has %+v", size, c.Status.Members)
 	}
@@ -115,7 +115,7 @@ func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
 
 func allServe(seen etcd.World) error {
 	for _, m := range seen.Members {
-		if m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Joined || m.Stranger || m.Door != etcd.Shut || m.Index == 0 ||
+		if m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Joined || m.Unmanaged || m.Bootstrap != etcd.BootstrapDisabled || m.Index == 0 ||
 			m.Set.Exposure != etcd.Exposed || m.Pod.Exposure != etcd.Exposed {
 			return fmt.Errorf("all is as declared, but %s is %+v", m.Name, m)
 		}

@@ -21,7 +21,7 @@ func obstacles(t *testing.T, s System) {
 	s.TakeName(t, next)
 	s.LoseVolumes(t, lost)
 	s.Await(t, "the lost member is replaced", func() error { return servesWithout(s.Observe(t), lost) })
-	s.Settles(t, lifecycle.Blocked, "DeletionStuck")
+	s.Settles(t, lifecycle.OutcomeBlocked, "DeletionStuck")
 	s.LetGo(t, keptName)
 	after := rests(t, s)
 	replaced(t, before, after, lost)

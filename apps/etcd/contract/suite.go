@@ -21,7 +21,7 @@ func formsWithOne(t *testing.T, s System) {
 func scales(t *testing.T, s System) {
 	id, highest := forms(t, s, 1).Status.ClusterID, int64(0)
 	for _, size := range []int32{3, 5, 2, 1, 2} {
-		before := names(s.Settles(t, lifecycle.Done, "AsDeclared"))
+		before := names(s.Settles(t, lifecycle.OutcomeSettled, "AsDeclared"))
 		c := forms(t, s, size)
 		if c.Status.ClusterID != id {
 			t.Errorf("with %d members the cluster is %s, it was %s", size, c.Status.ClusterID, id)
@@ -117,9 +117,9 @@ func quorumBack(t *testing.T, s System) {
 func dataLost(t *testing.T, s System) {
 	c := forms(t, s, 3)
 	s.LoseVolumes(t, names(c)[:2]...)
-	s.Settles(t, lifecycle.Blocked, "QuorumLost")
+	s.Settles(t, lifecycle.OutcomeBlocked, "QuorumLost")
 	s.Rests(t)
-	s.Settles(t, lifecycle.Blocked, "QuorumLost")
+	s.Settles(t, lifecycle.OutcomeBlocked, "QuorumLost")
 	left := s.Observe(t)
 	i := slices.IndexFunc(left.Members, func(m etcd.Member) bool { return m.Name == names(c)[2] })
 	if i < 0 || !left.Members[i].Volume.Exists || !left.Members[i].Set.Exists {

@@ -33,9 +33,9 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.startEach(ctx, want, v, etcd.Each(s))
 	case etcd.Restart:
 		return d.restart(ctx, want, v, s)
-	case etcd.Dismiss:
-		return d.dismiss(ctx, v.parts, s)
-	case etcd.Expose:
+	case etcd.DeleteMember:
+		return d.deleteMember(ctx, v.parts, s)
+	case etcd.AddToService:
 		return d.expose(ctx, v.parts, s.Target)
 	case etcd.SetRetention, etcd.DeleteCluster:
 		return d.own(ctx, want, v.parts, s)
@@ -128,7 +128,7 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 	p, _ := podOf(running)
 	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion] &&
 		running.Annotations[etcd.AnnotationSnapshots] == s.Args[etcd.ArgSnapshots]
-	if same && !p.Ended && p.Trouble == lifecycle.NoTrouble {
+	if same && !p.Ended && p.Trouble == lifecycle.PodProblemNone {
 		return nil
 	}
 	if p.Ready && s.Args[etcd.ArgBudget] != etcd.OverBudget {
@@ -157,9 +157,9 @@ func (d *Driver) expose(ctx context.Context, p parts, member string) error {
 	return nil
 }
 
-// dismiss deletes the StatefulSet before the volume that its pod uses, and a pod that a
+// deleteMember deletes the StatefulSet before the volume that its pod uses, and a pod that a
 // StatefulSet has left behind, or whose StatefulSet does not go.
-func (d *Driver) dismiss(ctx context.Context, p parts, s lifecycle.Step) error {
+func (d *Driver) deleteMember(ctx context.Context, p parts, s lifecycle.Step) error {
 	if set := p.sets[s.Target]; set != nil {
 		if err := d.remove(ctx, set); err != nil {
 			return err

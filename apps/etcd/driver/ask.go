@@ -91,7 +91,7 @@ func patience(found *corev1.Pod, ready bool) limits {
 
 // askStrangers asks who was added by hand, at the address that it has published, if a
 // pod of the cluster's own namespace has it.
-func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k keys, r roll, said map[string]answer) {
+func (d *Driver) askStrangers(ctx context.Context, want *etcdv1.EtcdCluster, k keys, r memberList, said map[string]answer) {
 	strangers := map[string]*url.URL{}
 	for _, e := range r.entries {
 		if e.stranger && len(e.ClientURLs) > 0 {
@@ -130,7 +130,7 @@ func all[T any](ctx context.Context, whom map[string]T, ask func(context.Context
 // wait until it tries again would take longer than a refusal. One that has not come
 // about yet is: etcd takes it up when it begins to serve.
 func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, l limits) answer {
-	line, err := d.lines.to(whom, address, name, k, d.now())
+	line, err := d.connections.to(whom, address, name, k, d.now())
 	if err != nil {
 		return answer{}
 	}
@@ -138,7 +138,7 @@ func (d *Driver) reach(ctx context.Context, whom, address, name string, k keys, 
 	case connectivity.Ready:
 		return inquire(ctx, line, l.answer)
 	case connectivity.TransientFailure, connectivity.Shutdown:
-		d.lines.drop(whom)
+		d.connections.drop(whom)
 		return answer{refused: k.config != nil && shake(ctx, address, name, k.config, l.answer) == refused}
 	case connectivity.Idle, connectivity.Connecting:
 	}

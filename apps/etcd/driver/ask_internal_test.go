@@ -55,7 +55,7 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Driver{lines: newLines(), now: time.Now}
+	d := &Driver{connections: newConnections(), now: time.Now}
 	ask := func(within, again time.Duration) answer {
 		return d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{within, again, time.Minute})
 	}
@@ -65,7 +65,7 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 	if a := ask(time.Minute, 0); a.health != etcd.Unknown {
 		t.Fatalf("%s before it serves, and waited for once more", a.health)
 	}
-	asked := d.lines.open["a"]
+	asked := d.connections.open["a"]
 	if asked == nil {
 		t.Fatal("the connection was given up")
 	}
@@ -85,11 +85,11 @@ func TestReachForgetsWhatBroke(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = port.Close()
-	d := &Driver{lines: newLines(), now: time.Now}
+	d := &Driver{connections: newConnections(), now: time.Now}
 	if a := d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, upTo(time.Minute)); a.health != etcd.Unknown {
 		t.Errorf("%s, of nobody", a.health)
 	}
-	if len(d.lines.open) > 0 {
+	if len(d.connections.open) > 0 {
 		t.Error("the connection is kept")
 	}
 }

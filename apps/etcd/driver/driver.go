@@ -20,21 +20,21 @@ type Driver struct {
 	live   client.Reader
 	now    func() time.Time
 
-	lines    *lines
-	sentinel *sentinel
-	pulse    *pulse
-	rings    *rings
-	nodes    *nodes
-	places   *places
-	edits    *edits
-	comparer *apply.Comparer
+	connections *connections
+	sentinel    *sentinel
+	healthTimes *healthTimes
+	tlsCache    *tlsCache
+	nodes       *nodes
+	places      *places
+	edits       *edits
+	comparer    *apply.Comparer
 }
 
 // New returns a driver that reads Kubernetes through the clients: StatefulSets,
 // pods, volumes, doors and minted Secrets from the cache; StorageClasses, nodes and users'
 // own Secrets live.
 func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
-	return &Driver{client: cached, live: live, now: time.Now, lines: newLines(), sentinel: newSentinel(), pulse: newPulse(), rings: newRings(),
+	return &Driver{client: cached, live: live, now: time.Now, connections: newConnections(), sentinel: newSentinel(), healthTimes: newHealthTimes(), tlsCache: newTLSCache(),
 		nodes: newNodes(), places: &places{}, edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
 }
 
@@ -62,7 +62,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	if want.DeletionTimestamp != nil {
 		d.sentinel.station(want, nil, d.now())
 		// etcd may be down, and does not matter any more.
-		return view{world: etcd.World{Leaving: true, Members: d.members(want, p, roll{}, nil)}, parts: p}, nil
+		return view{world: etcd.World{Leaving: true, Members: d.members(want, p, memberList{}, nil)}, parts: p}, nil
 	}
 	keys, err := d.keys(ctx, want)
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, erro
 	if err := d.findListed(ctx, want, p, r); err != nil {
 		return view{}, err
 	}
-	v := view{parts: p, speakers: speakers(r.cluster, said), world: etcd.World{
+	v := view{parts: p, speakers: quorumMembers(r.cluster, said), world: etcd.World{
 		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, OtherID: otherIdentity(want, said), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, said),

@@ -28,8 +28,8 @@ func (d *Driver) evict(ctx context.Context, running *corev1.Pod) error {
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	})
 	if apierrors.IsTooManyRequests(err) {
-		return &lifecycle.Postponed{
-			Because: fmt.Sprintf("the pod %s cannot be evicted: %s", running.Name, objection(err)), After: evictedAgain,
+		return &lifecycle.Deferred{
+			Reason: fmt.Sprintf("the pod %s cannot be evicted: %s", running.Name, objection(err)), After: evictedAgain,
 		}
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !severalBudgets(err) {

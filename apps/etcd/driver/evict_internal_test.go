@@ -57,7 +57,7 @@ func TestEvictRespectsDisruptionBudgets(t *testing.T) {
 			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
-			var later *lifecycle.Postponed
+			var later *lifecycle.Deferred
 			if waits := errors.As(err, &later); waits != apierrors.IsTooManyRequests(c.answer) {
 				t.Errorf("%v waits: %t", err, waits)
 			}

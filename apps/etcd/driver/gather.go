@@ -51,7 +51,7 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		sets: byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
 		// The name of a claim has the cluster's UID in it.
 		claims: byMember(claims.Items, etcd.ClaimName(want, ""), func(*corev1.PersistentVolumeClaim) bool { return true }),
-		doors:  byMember(doors.Items, etcd.DoorName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
+		doors:  byMember(doors.Items, etcd.BootstrapConfigName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
 		held:   heldSets(want, sets.Items, d.now()),
 	}
 	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
@@ -170,7 +170,7 @@ func (d *Driver) findClaims(ctx context.Context, want *etcdv1.EtcdCluster, p par
 }
 
 // findListed adds what the cache does not have of members that etcd lists.
-func (d *Driver) findListed(ctx context.Context, want *etcdv1.EtcdCluster, p parts, r roll) error {
+func (d *Driver) findListed(ctx context.Context, want *etcdv1.EtcdCluster, p parts, r memberList) error {
 	if err := d.findSets(ctx, want, p, r.ours()); err != nil {
 		return err
 	}

@@ -67,27 +67,27 @@ func refusedAny(said map[string]answer) bool {
 	return false
 }
 
-// rings remember the keys of each cluster, for parsing them costs more than asking.
-type rings struct {
+// tlsCache remember the keys of each cluster, for parsing them costs more than asking.
+type tlsCache struct {
 	mu sync.Mutex
-	of map[types.UID]ring
+	of map[types.UID]tlsEntry
 }
 
-type ring struct {
+type tlsEntry struct {
 	keys
 	version string // of the minted Secret, or the names of users' own
 	read    time.Time
 }
 
-func newRings() *rings { return &rings{of: map[types.UID]ring{}} }
+func newTLSCache() *tlsCache { return &tlsCache{of: map[types.UID]tlsEntry{}} }
 
-func (r *rings) get(cluster types.UID) ring {
+func (r *tlsCache) get(cluster types.UID) tlsEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[cluster]
 }
 
-func (r *rings) put(cluster types.UID, now time.Time, as ring) keys {
+func (r *tlsCache) put(cluster types.UID, now time.Time, as tlsEntry) keys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for other, known := range r.of {
@@ -111,7 +111,7 @@ func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, erro
 }
 
 func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
-	known, now := d.rings.get(want.UID), d.now()
+	known, now := d.tlsCache.get(want.UID), d.now()
 	if known.problem == "" && now.Sub(known.read) < fresh && known.version == names(want) {
 		return known.keys, nil
 	}
@@ -119,7 +119,7 @@ func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys,
 	if err != nil {
 		return keys{}, err // nothing is known, which is not to be remembered as nothing wrong
 	}
-	return d.rings.put(want.UID, now, ring{keys: k, version: names(want)}), nil
+	return d.tlsCache.put(want.UID, now, tlsEntry{keys: k, version: names(want)}), nil
 }
 
 // mintedKeys are in the cache; one that is not there is about to be minted.
@@ -142,7 +142,7 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 			authorities, version = append(authorities, s), version+" "+s.ResourceVersion
 		}
 	}
-	known, now := d.rings.get(want.UID), d.now()
+	known, now := d.tlsCache.get(want.UID), d.now()
 	if known.version == version && now.Sub(known.read) < time.Hour {
 		return known.keys, nil
 	}
@@ -152,7 +152,7 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 		w := etcd.Trusting(want, etcd.World{}, authorities)
 		k.trust, k.revocation, k.bundles = w.Trust, w.Revocation, w.Bundles
 	}
-	return d.rings.put(want.UID, now, ring{keys: k, version: version}), nil
+	return d.tlsCache.put(want.UID, now, tlsEntry{keys: k, version: version}), nil
 }
 
 // minted returns the Secret, to be read only, or nil if it is not there.

@@ -23,25 +23,25 @@ const window = 64 << 10
 // idle is when an unused connection is given up; a member is asked more often.
 const idle = 2 * time.Minute
 
-// lines are the connections to members, kept from turn to turn: a handshake costs
+// connections are the connections to members, kept from turn to turn: a handshake costs
 // more than all that is asked.
-type lines struct {
+type connections struct {
 	mu    sync.Mutex
-	open  map[string]*line
+	open  map[string]*connection
 	swept time.Time
 }
 
-type line struct {
+type connection struct {
 	*grpc.ClientConn
 	address, digest string
 	used            time.Time
 }
 
-func newLines() *lines { return &lines{open: map[string]*line{}} }
+func newConnections() *connections { return &connections{open: map[string]*connection{}} }
 
 // to returns a connection to whom at the address, whose certificate must have the
 // name. One to another address, or with other keys, is replaced.
-func (l *lines) to(whom, address, name string, k keys, now time.Time) (*grpc.ClientConn, error) {
+func (l *connections) to(whom, address, name string, k keys, now time.Time) (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
@@ -57,11 +57,11 @@ func (l *lines) to(whom, address, name string, k keys, now time.Time) (*grpc.Cli
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach %s: %w", address, err)
 	}
-	l.open[whom] = &line{ClientConn: conn, address: address, digest: k.digest, used: now}
+	l.open[whom] = &connection{ClientConn: conn, address: address, digest: k.digest, used: now}
 	return conn, nil
 }
 
-func (l *lines) drop(whom string) {
+func (l *connections) drop(whom string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if have := l.open[whom]; have != nil {
@@ -86,7 +86,7 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 }
 
 // sweep closes what nobody has used for a while: the member or its cluster is gone.
-func (l *lines) sweep(now time.Time) {
+func (l *connections) sweep(now time.Time) {
 	if now.Sub(l.swept) < idle {
 		return
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // members are all that etcd lists and all that Kubernetes has parts of.
-func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[string]answer) []etcd.Member {
+func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r memberList, said map[string]answer) []etcd.Member {
 	byName := map[string]etcd.Member{}
 	for name := range p.sets {
 		byName[name] = resident(want, p, name)
@@ -31,8 +31,8 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 	}
 	for _, e := range r.entries {
 		m := resident(want, p, e.name)
-		if m.Stranger = e.stranger; m.Stranger {
-			m = etcd.Member{Name: e.name, Stranger: true}
+		if m.Unmanaged = e.stranger; m.Unmanaged {
+			m = etcd.Member{Name: e.name, Unmanaged: true}
 		}
 		enlist(&m, e.Member)
 		byName[e.name] = m
@@ -42,7 +42,7 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r roll, said map[str
 		all = append(all, d.examined(want, m, said[m.Name], r))
 	}
 	slices.SortFunc(all, order)
-	d.pulse.forget(want.UID, byName)
+	d.healthTimes.forget(want.UID, byName)
 	return all
 }
 
@@ -56,9 +56,9 @@ func keepsData(p parts, name string) bool {
 // order is by number, strangers last.
 func order(a, b etcd.Member) int {
 	switch {
-	case a.Stranger && !b.Stranger:
+	case a.Unmanaged && !b.Unmanaged:
 		return 1
-	case b.Stranger && !a.Stranger:
+	case b.Unmanaged && !a.Unmanaged:
 		return -1
 	}
 	return cmp.Or(cmp.Compare(etcd.Number(a.Name), etcd.Number(b.Name)), cmp.Compare(a.Name, b.Name))
@@ -68,7 +68,7 @@ func order(a, b etcd.Member) int {
 func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	m := etcd.Member{Name: name}
 	if door := p.doors[name]; door != nil {
-		m.Door = etcd.DoorOf(door)
+		m.Bootstrap = etcd.BootstrapModeOf(door)
 	}
 	if set := p.sets[name]; set != nil {
 		m.Set.Exists = true
@@ -82,7 +82,7 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
 	if etcd.Volatile(want) && keepsData(p, name) {
-		m.Volume.Exists, m.Volume.Doomed = true, p.held[name] != nil
+		m.Volume.Exists, m.Volume.Terminating = true, p.held[name] != nil
 	}
 	return m
 }
@@ -106,7 +106,7 @@ func podOf(found *corev1.Pod) (p etcd.Pod, lastWords string) {
 	}
 	p.Revision, p.Version = template(found.Annotations)
 	p.Exposure = etcd.Exposure(found.Labels[etcd.LabelExposed])
-	return p, s.LastWords
+	return p, s.TerminationMessage
 }
 
 // volume is lost if a member that had data says so as it ends.
@@ -118,11 +118,11 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 	case claim != nil:
 		_, version := template(claim.Annotations)
 		v = etcd.Volume{
-			Exists: true, Doomed: !alive(claim), Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
+			Exists: true, Terminating: !alive(claim), Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
 			Stripped: lacksLabels(etcd.ClaimLabels(want, m.Name), claim),
 		}
 	}
-	if m.Door == etcd.Shut {
+	if m.Bootstrap == etcd.BootstrapDisabled {
 		v.Detail = etcd.Diagnose(lastWords)
 		v.Lost = v.Detail != ""
 	}
@@ -141,7 +141,7 @@ func enlist(m *etcd.Member, e *pb.Member) {
 
 // examined adds what the member itself says. One that answers as somebody else, or
 // for another cluster, is not healthy.
-func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r roll) etcd.Member {
+func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r memberList) etcd.Member {
 	m.Health, m.Refused = a.health, a.refused
 	if s := a.status; s != nil {
 		id := s.Header.GetMemberId()
@@ -157,6 +157,6 @@ func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r r
 		}
 	}
 	slices.Sort(m.Alarms)
-	m.Since = d.pulse.since(want, m, d.now())
+	m.Since = d.healthTimes.since(want, m, d.now())
 	return m
 }

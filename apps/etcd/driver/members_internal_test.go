@@ -33,7 +33,7 @@ func TestAnOrphanedPodKeepsADeletedClaim(t *testing.T) {
 			if c.pod != nil {
 				p.pods["my-etcd-0"] = c.pod
 			}
-			members := (&Driver{pulse: newPulse(), now: time.Now}).members(want, p, roll{}, nil)
+			members := (&Driver{healthTimes: newHealthTimes(), now: time.Now}).members(want, p, memberList{}, nil)
 			if got := len(members) == 1; got != c.known {
 				t.Errorf("%s: known %v", c.reason, got)
 			}

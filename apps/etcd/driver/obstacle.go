@@ -38,7 +38,7 @@ func heldSets(want *etcdv1.EtcdCluster, sets []appsv1.StatefulSet, now time.Time
 func (d *Driver) findObstacles(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members []etcd.Member) error {
 	for i := range members {
 		m := &members[i]
-		if m.Stranger {
+		if m.Unmanaged {
 			continue
 		}
 		found, err := d.obstacle(ctx, want, p, *m)
@@ -55,7 +55,7 @@ func (d *Driver) obstacle(ctx context.Context, want *etcdv1.EtcdCluster, p parts
 		return d.inTheWay(want, door), nil
 	}
 	if p.doors[m.Name] == nil {
-		if o, err := d.holder(ctx, want, etcd.DoorName(m.Name), &corev1.ConfigMap{}); o.Kind != "" || err != nil {
+		if o, err := d.holder(ctx, want, etcd.BootstrapConfigName(m.Name), &corev1.ConfigMap{}); o.Kind != "" || err != nil {
 			return o, err
 		}
 	}

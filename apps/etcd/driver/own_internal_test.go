@@ -109,7 +109,7 @@ func TestKeysThatCannotBeReadAreNotRemembered(t *testing.T) {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	})
-	d := &Driver{live: live, now: func() time.Time { return noon }, rings: newRings()}
+	d := &Driver{live: live, now: func() time.Time { return noon }, tlsCache: newTLSCache()}
 	if _, err := d.keys(t.Context(), withOwnSecrets()); !errors.Is(err, bad) {
 		t.Fatalf("got %v, want %v", err, bad)
 	}
@@ -133,7 +133,7 @@ func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
 			return c.Get(ctx, key, obj, opts...)
 		},
 	})
-	d := &Driver{live: live, now: func() time.Time { return noon }, rings: newRings()}
+	d := &Driver{live: live, now: func() time.Time { return noon }, tlsCache: newTLSCache()}
 	look := func() string {
 		t.Helper()
 		k, err := d.keys(t.Context(), withOwnSecrets())
@@ -163,7 +163,7 @@ func TestLayoutsAreNotMixed(t *testing.T) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), l)}
 	}
 	live := fake.NewClientBuilder().WithObjects(secret("p", peer), secret("s", modern), secret("c", modern)).Build()
-	d := &Driver{live: live, now: func() time.Time { return noon }, rings: newRings()}
+	d := &Driver{live: live, now: func() time.Time { return noon }, tlsCache: newTLSCache()}
 	k, err := d.keys(t.Context(), withOwnSecrets())
 	if err != nil || !strings.Contains(k.problem, `"s" has other keys than the rest`) {
 		t.Errorf("got %q, %v", k.problem, err)

@@ -10,9 +10,9 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// pulse remembers since when each member is as it is. A new operator takes up what
+// healthTimes remembers since when each member is as it is. A new operator takes up what
 // the status says.
-type pulse struct {
+type healthTimes struct {
 	mu   sync.Mutex
 	felt map[types.UID]map[string]beat
 }
@@ -22,9 +22,9 @@ type beat struct {
 	since  time.Time
 }
 
-func newPulse() *pulse { return &pulse{felt: map[types.UID]map[string]beat{}} }
+func newHealthTimes() *healthTimes { return &healthTimes{felt: map[types.UID]map[string]beat{}} }
 
-func (p *pulse) since(want *etcdv1.EtcdCluster, m etcd.Member, now time.Time) time.Time {
+func (p *healthTimes) since(want *etcdv1.EtcdCluster, m etcd.Member, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.felt[want.UID] == nil {
@@ -56,7 +56,7 @@ func recorded(want *etcdv1.EtcdCluster, name string) beat {
 }
 
 // forget drops those that are not among the members any more.
-func (p *pulse) forget(cluster types.UID, members map[string]etcd.Member) {
+func (p *healthTimes) forget(cluster types.UID, members map[string]etcd.Member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for name := range p.felt[cluster] {

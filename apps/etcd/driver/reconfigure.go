@@ -36,7 +36,7 @@ const othersAfter = time.Second
 // is believed: asking again does nothing.
 func (d *Driver) reconfigure(ctx context.Context, v view, s lifecycle.Step) error {
 	if !v.world.Listed || len(v.speakers) == 0 {
-		return &lifecycle.Postponed{Because: "no member has a quorum behind it"}
+		return &lifecycle.Deferred{Reason: "no member has a quorum behind it"}
 	}
 	ctx, cancel := context.WithTimeout(ctx, changedWithin)
 	defer cancel()
@@ -88,7 +88,7 @@ func change(ctx context.Context, speaker answer, s lifecycle.Step) error {
 	case etcd.Promote:
 		_, err = cluster.MemberPromote(ctx, &pb.MemberPromoteRequest{ID: id})
 		return except(err, rpctypes.ErrMemberNotLearner)
-	case etcd.Nudge, etcd.UpdatePeerURL:
+	case etcd.RewriteMemberEntry, etcd.UpdatePeerURL:
 		_, err = cluster.MemberUpdate(ctx, &pb.MemberUpdateRequest{ID: id, PeerURLs: []string{s.Args[etcd.ArgPeerURL]}})
 		return err
 	case etcd.Disarm:
@@ -112,7 +112,7 @@ func moveLeader(ctx context.Context, speaker answer, to uint64, s lifecycle.Step
 		return nil
 	}
 	if self != speaker.status.Leader || strconv.FormatUint(self, 16) != s.Args[etcd.ArgFrom] {
-		return &lifecycle.Postponed{Because: "another member leads now"}
+		return &lifecycle.Deferred{Reason: "another member leads now"}
 	}
 	_, err := pb.NewMaintenanceClient(speaker.line).MoveLeader(ctx, &pb.MoveLeaderRequest{TargetID: to})
 	return err
@@ -143,7 +143,7 @@ func postponed(err error) error {
 	if !slices.ContainsFunc(refusals, func(one error) bool { return errors.Is(said, one) }) {
 		return said
 	}
-	p := &lifecycle.Postponed{Because: "etcd says: " + rpctypes.ErrorDesc(err)}
+	p := &lifecycle.Deferred{Reason: "etcd says: " + rpctypes.ErrorDesc(err)}
 	if errors.Is(said, rpctypes.ErrUnhealthy) {
 		p.After = unhealthyEvery
 	}

@@ -63,14 +63,14 @@ func serve(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 }
 
 func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
-	sick := &lifecycle.Postponed{Because: "etcd says: etcdserver: unhealthy cluster", After: unhealthyEvery}
-	crowded := &lifecycle.Postponed{Because: "etcd says: etcdserver: too many learner members in cluster"}
+	sick := &lifecycle.Deferred{Reason: "etcd says: etcdserver: unhealthy cluster", After: unhealthyEvery}
+	crowded := &lifecycle.Deferred{Reason: "etcd says: etcdserver: too many learner members in cluster"}
 	gone := status.Error(codes.Unavailable, "connection refused")
 	cases := map[string]struct {
 		reason  string
 		answers []error
 		asked   []int
-		want    *lifecycle.Postponed
+		want    *lifecycle.Deferred
 	}{
 		"Fine":     {"the leader does it", []error{nil, nil}, []int{1, 0}, nil},
 		"Deluded":  {"a member that takes its peers for disconnected refuses for ever", []error{rpctypes.ErrGRPCUnhealthy, nil}, []int{1, 1}, nil},
@@ -92,7 +92,7 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 			}
 			step := lifecycle.Step{Name: etcd.AddLearner, Target: "e-3", Args: map[string]string{etcd.ArgPeerURL: "http://e-3"}}
 			err := (&Driver{}).reconfigure(t.Context(), v, step)
-			var postponed *lifecycle.Postponed
+			var postponed *lifecycle.Deferred
 			errors.As(err, &postponed)
 			if diff := cmp.Diff(c.want, postponed); diff != "" || (err == nil) != (c.want == nil) {
 				t.Errorf("%s: %v\n%s", c.reason, err, diff)

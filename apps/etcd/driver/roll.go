@@ -14,8 +14,8 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// roll is etcd's member list.
-type roll struct {
+// memberList is etcd's member list.
+type memberList struct {
 	// cluster is the ID of the cluster, 0 if nobody answers for it.
 	cluster uint64
 	// speaker told the list, with a quorum behind it; without one nothing is known.
@@ -32,10 +32,10 @@ type entry struct {
 	stranger bool
 }
 
-func (r roll) known() bool { return r.speaker.line != nil }
+func (r memberList) known() bool { return r.speaker.line != nil }
 
 // ours are the names of the listed members that are the cluster's own.
-func (r roll) ours() map[string]bool {
+func (r memberList) ours() map[string]bool {
 	all := map[string]bool{}
 	for _, e := range r.entries {
 		if !e.stranger {
@@ -48,9 +48,9 @@ func (r roll) ours() map[string]bool {
 // call asks the members for their list, the leader first. Before 3.5 a list is not
 // linearizable by itself (CHANGELOG-3.5), but who has just answered a linearizable
 // read has applied every change of the list that came before it.
-func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said map[string]answer, known map[string]bool) roll {
-	r := roll{cluster: cluster}
-	able := speakers(cluster, said)
+func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said map[string]answer, known map[string]bool) memberList {
+	r := memberList{cluster: cluster}
+	able := quorumMembers(cluster, said)
 	if r.divided = divided(ctx, able); r.divided != "" {
 		return r
 	}
@@ -106,8 +106,8 @@ func ids(members []*pb.Member) []string {
 	return all
 }
 
-// speakers are the voters that have a quorum behind them, the leader first.
-func speakers(cluster uint64, said map[string]answer) []answer {
+// quorumMembers are the voters that have a quorum behind them, the leader first.
+func quorumMembers(cluster uint64, said map[string]answer) []answer {
 	var able []answer
 	for _, a := range said {
 		if a.status != nil && a.health == etcd.Healthy && !a.status.IsLearner && cluster != 0 && a.status.Header.GetClusterId() == cluster {

@@ -36,13 +36,13 @@ func TestSpeakers(t *testing.T) {
 		"ill": says(1, 1, 3, etcd.Unhealthy), "silent": {}, "stranger": says(5, 2, 5, etcd.Healthy), "learner": learner,
 	}
 	var got []uint64
-	for _, a := range speakers(1, said) {
+	for _, a := range quorumMembers(1, said) {
 		got = append(got, a.status.Header.MemberId)
 	}
 	if diff := cmp.Diff([]uint64{3, 2, 4}, got); diff != "" {
 		t.Error(diff)
 	}
-	if able := speakers(0, said); len(able) > 0 {
+	if able := quorumMembers(0, said); len(able) > 0 {
 		t.Errorf("of an unknown cluster %d members speak", len(able))
 	}
 }
@@ -75,7 +75,7 @@ func TestIdentity(t *testing.T) {
 // Since when a member is as it is survives the operator, by the status.
 func TestPulse(t *testing.T) {
 	want, m := plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
-	p := newPulse()
+	p := newHealthTimes()
 	if got := p.since(want, m, noon.Add(300*time.Millisecond)); !got.Equal(noon) {
 		t.Errorf("it begins at %s, want whole seconds, which the status can hold", got)
 	}
@@ -87,18 +87,18 @@ func TestPulse(t *testing.T) {
 		t.Errorf("silent since %s", got)
 	}
 	want.Status.Members = []etcdv1.MemberStatus{{Name: "my-etcd-0", Health: "Unknown", Since: &metav1.Time{Time: noon.Add(2 * time.Minute)}}}
-	if got := newPulse().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
+	if got := newHealthTimes().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
 		t.Errorf("a new operator says silent since %s", got)
 	}
 	m.Health = etcd.Healthy
-	if got := newPulse().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(4 * time.Minute)) {
+	if got := newHealthTimes().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(4 * time.Minute)) {
 		t.Errorf("what the status says of silence is not about health: %s", got)
 	}
 }
 
 // A cluster of the same name is another one, and who left is forgotten.
 func TestPulseForgets(t *testing.T) {
-	p, want, m := newPulse(), plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
+	p, want, m := newHealthTimes(), plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
 	p.since(want, m, noon)
 	other := plain("")
 	other.UID = "another"
@@ -138,8 +138,8 @@ func TestVolume(t *testing.T) {
 		"None":     {"no claim", etcdv1.Persistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
 		"Whole":    {"a claim, and nothing is known against it", etcdv1.Persistent, etcd.Member{}, claim, "exit", whole},
 		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.Persistent, etcd.Member{}, bare, "exit", stripped},
-		"Lost":     {"etcd says that it found nothing behind a shut door", etcdv1.Persistent, etcd.Member{Door: etcd.Shut}, claim, empty, lost},
-		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Door: etcd.Join}, claim, empty, whole},
+		"Lost":     {"etcd says that it found nothing behind a shut door", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapDisabled}, claim, empty, lost},
+		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapJoin}, claim, empty, whole},
 		"Volatile": {"data as long as there is a StatefulSet", etcdv1.Memory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
 		"Gone":     {"and no longer", etcdv1.Memory, etcd.Member{}, nil, "", etcd.Volume{}},
 	}

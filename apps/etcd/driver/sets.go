@@ -136,7 +136,7 @@ func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v vie
 func (d *Driver) labelVolume(ctx context.Context, want *etcdv1.EtcdCluster, p parts, member string) error {
 	seen := p.claims[member]
 	if seen == nil {
-		return &lifecycle.Postponed{Because: "the claim is not there any more"}
+		return &lifecycle.Deferred{Reason: "the claim is not there any more"}
 	}
 	claim := seen.DeepCopy()
 	claim.Labels = labelled(claim.Labels, etcd.ClaimLabels(want, member))
@@ -150,7 +150,7 @@ func (d *Driver) labelVolume(ctx context.Context, want *etcdv1.EtcdCluster, p pa
 func (d *Driver) labelPod(ctx context.Context, p parts, member string) error {
 	seen, set := p.pods[member], p.sets[member]
 	if seen == nil || set == nil {
-		return &lifecycle.Postponed{Because: "the pod is not there any more"}
+		return &lifecycle.Deferred{Reason: "the pod is not there any more"}
 	}
 	pod := seen.DeepCopy()
 	pod.Labels = labelled(pod.Labels, set.Spec.Template.Labels)

@@ -25,7 +25,7 @@ func (d *Driver) askCertificates(ctx context.Context, want *etcdv1.EtcdCluster, 
 	for i := range members {
 		m := &members[i]
 		running := p.pods[m.Name]
-		if running == nil || running.Status.PodIP == "" || m.Stranger {
+		if running == nil || running.Status.PodIP == "" || m.Unmanaged {
 			continue
 		}
 		group.Go(func() { m.Renewed = d.renewed(ctx, want, m.Name, running.Status.PodIP, k) })

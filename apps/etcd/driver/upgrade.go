@@ -11,7 +11,7 @@ import (
 func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members []etcd.Member) {
 	for i := range members {
 		m := &members[i]
-		if m.Stranger {
+		if m.Unmanaged {
 			continue
 		}
 		if set := p.sets[m.Name]; set != nil {
@@ -22,9 +22,9 @@ func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members
 			m.Pod.Snapshots = etcd.Snapshots(found.Annotations[etcd.AnnotationSnapshots])
 			lastWords = pod.Of(found, etcd.Name).Epitaph
 		}
-		m.Volume.Spoiled = m.Door == etcd.Shut && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
+		m.Volume.Spoiled = m.Bootstrap == etcd.BootstrapDisabled && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
 		m.OldLog = etcd.OldLog(want, *m, said[m.Name].status.GetStorageVersion(), lastWords)
-		if words := etcd.Epitaph(lastWords); words != "" && !m.Pod.Ready {
+		if words := etcd.FatalMessage(lastWords); words != "" && !m.Pod.Ready {
 			if m.Pod.LastWords = words; m.Pod.Detail != "" {
 				m.Pod.Detail += ": " + words
 			}

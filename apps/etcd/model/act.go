@@ -37,13 +37,13 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 			}
 		}
 		return nil
-	case etcd.Dismiss:
+	case etcd.DeleteMember:
 		return m.dismiss(s, fx)
 	case etcd.Restart:
 		return m.restart(want, s, fx)
 	case etcd.SetRetention, etcd.DeleteCluster:
 		return m.own(s, fx)
-	case etcd.Expose:
+	case etcd.AddToService:
 		return m.expose(s.Target, fx)
 	case etcd.RestoreSet:
 		return m.apply(want, s, fx)
@@ -238,7 +238,7 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 			return errLagging
 		}
 		e.role = etcd.Voter
-	case etcd.Nudge, etcd.Disarm: // an entry like any other
+	case etcd.RewriteMemberEntry, etcd.Disarm: // an entry like any other
 	case etcd.UpdatePeerURL:
 		e.url = s.Args[etcd.ArgPeerURL]
 	case etcd.MoveLeader:

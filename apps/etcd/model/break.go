@@ -26,7 +26,7 @@ func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
 func (m *Model) spare(name string) bool {
 	const moment = 80 * time.Second
 	e, ok := m.entry(name)
-	if m.doors[name].stands != etcd.Shut && (!ok || !e.joined || m.clock.Sub(e.since) < moment) {
+	if m.doors[name].stands != etcd.BootstrapDisabled && (!ok || !e.joined || m.clock.Sub(e.since) < moment) {
 		return false
 	}
 	kept := m.voters(func(e entry) bool {

@@ -51,7 +51,7 @@ func (m modelled) Observe(*testing.T) etcd.World { return m.model.Observe(m.now)
 
 func (m modelled) Act(t *testing.T, s lifecycle.Step) error {
 	t.Helper()
-	return m.model.Act(m.want, m.Observe(t), s, sim.Fair())
+	return m.model.Act(m.want, m.Observe(t), s, sim.NoFaults())
 }
 
 func (m modelled) Fill(t *testing.T) {

@@ -11,19 +11,19 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/apps/etcd/model"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/trial"
+	"github.com/governor-dev/governor/lifecycle/plannertest"
 )
 
 // held is a settled cluster of three members, whose wishes are held from then on if they are held by hold. A wish is
 // needed if the spec of that time needs it, too.
-func held(t *testing.T, hold func(lifecycle.Step) bool) (*trial.Stage[*etcdv1.EtcdCluster, etcd.World], *model.Model) {
+func held(t *testing.T, hold func(lifecycle.Step) bool) (*plannertest.Harness[*etcdv1.EtcdCluster, etcd.World], *model.Model) {
 	t.Helper()
 	m, want := model.New(false), newSystem(3).want
-	s := trial.Enter[*etcdv1.EtcdCluster, etcd.World](etcd.Planner{}, etcd.Gates(), want, m)
-	s.Until(t, lifecycle.Done, "AsDeclared")
+	s := plannertest.Enter[*etcdv1.EtcdCluster, etcd.World](etcd.Planner{}, etcd.Gates(), want, m)
+	s.Until(t, lifecycle.OutcomeSettled, "AsDeclared")
 	worked := s.Want.DeepCopy()
 	s.Hold = func(step lifecycle.Step) []lifecycle.Refusal {
-		if step.Intent == lifecycle.Repair || !hold(step) {
+		if step.Intent == lifecycle.IntentRepair || !hold(step) {
 			return nil
 		}
 		return []lifecycle.Refusal{{Gate: "Freeze", Policy: "sale", Message: "frozen"}}
@@ -38,7 +38,7 @@ func held(t *testing.T, hold func(lifecycle.Step) bool) (*trial.Stage[*etcdv1.Et
 }
 
 // replaced waits until the member is out and three others serve.
-func replaced(t *testing.T, s *trial.Stage[*etcdv1.EtcdCluster, etcd.World], lost string) {
+func replaced(t *testing.T, s *plannertest.Harness[*etcdv1.EtcdCluster, etcd.World], lost string) {
 	t.Helper()
 	for range 1000 {
 		if _, err := s.Turn(); err != nil {
@@ -62,25 +62,25 @@ func replaced(t *testing.T, s *trial.Stage[*etcdv1.EtcdCluster, etcd.World], los
 func TestALostMemberIsReplacedWhileTheGrowthOfVolumesIsHeld(t *testing.T) {
 	s, m := held(t, func(step lifecycle.Step) bool { return step.Name == etcd.GrowVolume })
 	s.Want.Spec.Storage.Size = new(resource.MustParse("2Gi"))
-	s.Until(t, lifecycle.Waiting, lifecycle.HeldByPolicy)
+	s.Until(t, lifecycle.OutcomeWait, lifecycle.ReasonHeldByPolicy)
 	m.LoseVolume("e-1")
 	replaced(t, s, "e-1")
-	s.Until(t, lifecycle.Waiting, lifecycle.HeldByPolicy)
+	s.Until(t, lifecycle.OutcomeWait, lifecycle.ReasonHeldByPolicy)
 	if slices.ContainsFunc(s.Steps, func(step lifecycle.Step) bool { return step.Name == etcd.GrowVolume }) {
 		t.Error("a volume has grown in the freeze")
 	}
 	s.Hold = nil
-	s.Until(t, lifecycle.Done, "AsDeclared")
+	s.Until(t, lifecycle.OutcomeSettled, "AsDeclared")
 }
 
 // A learner that is wanted no more waits for its window, and not the replacement of a member.
 func TestALostMemberIsReplacedWhileTheRemovalOfALearnerIsHeld(t *testing.T) {
-	s, m := held(t, func(step lifecycle.Step) bool { return step.Class.Disturbs() })
+	s, m := held(t, func(step lifecycle.Step) bool { return step.Class.IsDisruptive() })
 	s.Want.Spec.Size = 4
-	s.Until(t, lifecycle.Waiting, "LearnerCatchingUp")
+	s.Until(t, lifecycle.OutcomeWait, "LearnerCatchingUp")
 	s.Want.Spec.Size = 3
-	s.Until(t, lifecycle.Waiting, lifecycle.HeldByPolicy)
+	s.Until(t, lifecycle.OutcomeWait, lifecycle.ReasonHeldByPolicy)
 	m.LoseVolume("e-1")
 	replaced(t, s, "e-1")
-	s.Until(t, lifecycle.Done, "AsDeclared")
+	s.Until(t, lifecycle.OutcomeSettled, "AsDeclared")
 }

@@ -51,11 +51,11 @@ func (p *pod) observed(ready bool) etcd.Pod {
 	}
 	switch {
 	case p.nodeless > 0:
-		seen.Trouble, seen.Detail, seen.Node, seen.Zone = lifecycle.Unschedulable, "no node is free", "", ""
+		seen.Trouble, seen.Detail, seen.Node, seen.Zone = lifecycle.PodProblemUnschedulable, "no node is free", "", ""
 	case p.badImage:
-		seen.Trouble, seen.Detail = lifecycle.ImageUnpullable, "image not found"
+		seen.Trouble, seen.Detail = lifecycle.PodProblemImagePullBackOff, "image not found"
 	case p.crashes > 1 && !p.up:
-		seen.Trouble, seen.Detail = lifecycle.CrashLooping, p.lastWords
+		seen.Trouble, seen.Detail = lifecycle.PodProblemCrashLoopBackOff, p.lastWords
 	}
 	return seen
 }

@@ -85,7 +85,7 @@ type Model struct {
 }
 
 type door struct {
-	stands  etcd.Door
+	stands  etcd.BootstrapMode
 	cluster string
 }
 
@@ -190,9 +190,9 @@ func rank(name string) int64 {
 }
 
 func (m *Model) member(name string) etcd.Member {
-	seen := etcd.Member{Name: name, Door: m.doors[name].stands}
+	seen := etcd.Member{Name: name, Bootstrap: m.doors[name].stands}
 	if e, ok := m.entry(name); ok {
-		seen.ID, seen.Role, seen.Joined, seen.PeerURL, seen.Stranger = e.id, e.role, e.joined, e.url, e.stranger
+		seen.ID, seen.Role, seen.Joined, seen.PeerURL, seen.Unmanaged = e.id, e.role, e.joined, e.url, e.stranger
 	}
 	if s, ok := m.sets[name]; ok {
 		seen.Set = *s
@@ -201,17 +201,17 @@ func (m *Model) member(name string) etcd.Member {
 	seen.Obstacle = m.obstacle(name)
 	d, hasDisk := m.disks[name]
 	seen.Volume = etcd.Volume{
-		Exists: hasDisk || m.volatile && (seen.Set.Exists || m.held[name] > 0 && m.pods[name] != nil), Doomed: hasDisk && d.doomed, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
+		Exists: hasDisk || m.volatile && (seen.Set.Exists || m.held[name] > 0 && m.pods[name] != nil), Terminating: hasDisk && d.doomed, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
 		Size: m.sizes[name], Version: m.given[name],
 	}
 	if h := m.health[name]; !h.since.IsZero() {
 		seen.Health, seen.Since = h.is, h.since
 	}
-	seen.Volume.Doomed = seen.Volume.Doomed || m.volatile && seen.Volume.Exists && m.held[name] > 0
+	seen.Volume.Terminating = seen.Volume.Terminating || m.volatile && seen.Volume.Exists && m.held[name] > 0
 	if p, ok := m.pods[name]; ok {
 		seen.Pod, seen.Volume.AwaitsPod = p.observed(m.ready(name)), p.awaited
 		seen.Pod.Stale = p.badImage != m.tampered[name].badImage
-		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && p.lastWords != unreadable && seen.Door == etcd.Shut, p.lastWords
+		seen.Volume.Lost, seen.Volume.Detail = p.lastWords != "" && p.lastWords != unreadable && seen.Bootstrap == etcd.BootstrapDisabled, p.lastWords
 		if seen.Health != etcd.Unknown && hasDisk {
 			seen.Index, seen.Version = d.index, p.version
 			seen.Leads = m.leader == name && m.hasQuorum()
@@ -236,7 +236,7 @@ func (m *Model) Provide(want *etcdv1.EtcdCluster, resources []lifecycle.Object, 
 	wanted := map[string]door{}
 	for _, obj := range resources {
 		if c, ok := obj.(*corev1.ConfigMap); ok {
-			wanted[c.Labels[etcd.LabelMember]] = door{etcd.DoorOf(c), c.Data["cluster"]}
+			wanted[c.Labels[etcd.LabelMember]] = door{etcd.BootstrapModeOf(c), c.Data["cluster"]}
 		}
 	}
 	for _, name := range keys(wanted) {

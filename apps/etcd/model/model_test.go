@@ -71,7 +71,7 @@ func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
 	}
 	for _, m := range seen.Members {
 		whole := m.Role == etcd.Voter && m.Set.Exists && m.Volume.Exists && m.Pod.Ready && m.Health == etcd.Healthy
-		if !whole || m.Door != etcd.Shut || m.Pod.Revision != etcd.Revision(want) || m.Version != want.Status.Version.Target {
+		if !whole || m.Bootstrap != etcd.BootstrapDisabled || m.Pod.Revision != etcd.Revision(want) || m.Version != want.Status.Version.Target {
 			return fmt.Errorf("%s is not as wanted: %+v", m.Name, m)
 		}
 		if want.Spec.Storage.Medium != etcdv1.Memory && m.Volume.Size != want.Spec.Storage.Size.Value() {
@@ -84,15 +84,15 @@ func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
 	return nil
 }
 
-func life() sim.Life[*etcdv1.EtcdCluster, etcd.World] {
-	return sim.Life[*etcdv1.EtcdCluster, etcd.World]{
+func life() sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
+	return sim.Scenario[*etcdv1.EtcdCluster, etcd.World]{
 		Planner: etcd.Planner{},
 		Gates:   etcd.Gates(),
 		Begin: func(chance *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
 			c := cluster(chance)
 			return c, model.New(c.Spec.Storage.Medium == etcdv1.Memory)
 		},
-		Edit: edit, Kept: kept, Storm: 150, Patience: 1500,
+		Edit: edit, Kept: kept, FaultTicks: 150, ConvergeTicks: 1500,
 	}
 }
 
@@ -103,7 +103,7 @@ func TestLives(t *testing.T) {
 		count = 500
 	}
 	began := time.Now()
-	sim.Lives(t, life(), count)
+	sim.RunSeeds(t, life(), count)
 	t.Logf("%d lives in %s", count, time.Since(began).Round(time.Second))
 }
 
@@ -130,7 +130,7 @@ func TestLivesBeforeLearners(t *testing.T) {
 			want.Spec.Version = "3.4.23"
 		}
 	}
-	sim.Lives(t, l, 300)
+	sim.RunSeeds(t, l, 300)
 }
 
 // Whenever a cluster is deleted, in whatever weather, nothing is left of it but the
@@ -150,14 +150,14 @@ func TestLivesThatEnd(t *testing.T) {
 			return kept(want, seen)
 		}
 		for _, m := range seen.Members {
-			left := m.Pod.Exists && !m.Set.Exists && (etcd.Volatile(want) || m.Volume.Doomed) // somebody orphaned it before
+			left := m.Pod.Exists && !m.Set.Exists && (etcd.Volatile(want) || m.Volume.Terminating) // somebody orphaned it before
 			if m.Set.Exists || m.Volume.Exists && !etcd.Retains(want) && !left {
 				return fmt.Errorf("%s is left: %+v", m.Name, m)
 			}
 		}
 		return nil
 	}
-	sim.Lives(t, l, 1000)
+	sim.RunSeeds(t, l, 1000)
 }
 
 // TestLivesThatForget: a client removes what is remembered from the status, as a backup
@@ -172,7 +172,7 @@ func TestLivesThatForget(t *testing.T) {
 		}
 		edit(want, chance)
 	}
-	sim.Lives(t, l, 500)
+	sim.RunSeeds(t, l, 500)
 }
 
 // system runs the planner on the model in fair weather.
@@ -199,12 +199,12 @@ func (s *system) turn(t *testing.T) lifecycle.Decision {
 	p, seen := etcd.Planner{}, s.model.Observe(s.now)
 	resources, err := p.Resources(s.want, seen)
 	if err == nil && !s.want.Spec.Paused {
-		err = s.model.Provide(s.want, resources, sim.Fair())
+		err = s.model.Provide(s.want, resources, sim.NoFaults())
 	}
 	d := p.Next(s.want, seen, s.now)
-	if err == nil && d.Outcome == lifecycle.Proceeding && !s.want.Spec.Paused {
+	if err == nil && d.Outcome == lifecycle.OutcomeProceed && !s.want.Spec.Paused {
 		s.steps = append(s.steps, d.Step)
-		err = s.model.Act(s.want, seen, d.Step, sim.Fair())
+		err = s.model.Act(s.want, seen, d.Step, sim.NoFaults())
 	}
 	if err == nil {
 		err = s.model.Safe()
@@ -233,15 +233,15 @@ func TestLostData(t *testing.T) {
 	for lost := 1; lost <= 3; lost++ {
 		t.Run(fmt.Sprintf("%d of 3", lost), func(t *testing.T) {
 			s := newSystem(3)
-			s.settles(t, lifecycle.Done, "AsDeclared")
+			s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 			for i := range lost {
 				s.model.LoseVolume(fmt.Sprintf("e-%d", i))
 			}
 			if lost == 1 {
-				s.settles(t, lifecycle.Done, "AsDeclared")
+				s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 				return
 			}
-			s.settles(t, lifecycle.Blocked, "QuorumLost")
+			s.settles(t, lifecycle.OutcomeBlocked, "QuorumLost")
 			before := len(s.steps)
 			for range 1000 {
 				s.turn(t)
@@ -271,10 +271,10 @@ func TestJourneys(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newSystem(c.size)
-			s.settles(t, lifecycle.Done, "AsDeclared")
+			s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 			s.steps = nil
 			c.edit(s.want)
-			s.settles(t, lifecycle.Done, "AsDeclared")
+			s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 			var got []string
 			for i, step := range s.steps {
 				if i < len(c.want) && strings.Contains(c.want[i], " ") {

@@ -43,7 +43,7 @@ func (m *Model) obstacle(name string) etcd.Obstacle {
 	case m.held[name] > 0:
 		return etcd.Obstacle{Kind: "StatefulSet", Name: name, Going: true, Finalizers: "example.com/hold"}
 	case m.taken[name]:
-		return etcd.Obstacle{Kind: "ConfigMap", Name: etcd.DoorName(name)}
+		return etcd.Obstacle{Kind: "ConfigMap", Name: etcd.BootstrapConfigName(name)}
 	}
 	return etcd.Obstacle{}
 }

@@ -50,7 +50,7 @@ func approved(now time.Time) bool { return now.Unix()/40%2 == 0 }
 // ask is what the policies say of a step.
 func ask(all policy.Set, want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Time) []lifecycle.Refusal {
 	about := policy.Object{Kind: "EtcdCluster", Name: want.Name, Labels: want.Labels}
-	permit := func() (p policy.Permit) {
+	permit := func() (p policy.ApprovalCheck) {
 		if approved(now) {
 			p.Approval = &history.Approval{Name: "a"}
 		}
@@ -62,9 +62,9 @@ func ask(all policy.Set, want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Ti
 // forbidden is what the step offends against, by a calendar of its own; empty if nothing.
 func forbidden(want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Time) string {
 	is := func(policy string) bool { return want.Labels[policy] == "yes" }
-	wish := s.Intent != lifecycle.Repair
+	wish := s.Intent != lifecycle.IntentRepair
 	switch {
-	case s.Class == lifecycle.Routine:
+	case s.Class == lifecycle.ClassRoutine:
 		return ""
 	case now.Minute()%2 != 0 && (is("halves") && wish || is("strict")):
 		return "outside of the window of every second minute"
@@ -111,9 +111,9 @@ func (c *conscience) Safe() error {
 
 // ruled is a life in which people set policies and take them away as often as they change
 // their minds about anything else.
-func ruled(all policy.Set) sim.Life[*etcdv1.EtcdCluster, etcd.World] {
+func ruled(all policy.Set) sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	l := life()
-	l.Storm, l.Patience = 100, 6000
+	l.FaultTicks, l.ConvergeTicks = 100, 6000
 	begin := l.Begin
 	toggle := func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
 		name := all[chance.IntN(len(all))].Name
@@ -153,7 +153,7 @@ func TestLivesUnderPolicies(t *testing.T) {
 	if testing.Short() {
 		count = 100
 	}
-	sim.Lives(t, l, count)
+	sim.RunSeeds(t, l, count)
 	if held.Load() == 0 {
 		t.Error("no step was held in any life")
 	}
@@ -171,7 +171,7 @@ func TestBrokenPoliciesAreSeen(t *testing.T) {
 			return ask(all, want, s, now.Add(-10*time.Second))
 		}, "outside of the window"},
 		"Repairs": {"a repair that passes although it is held too", func(want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Time) []lifecycle.Refusal {
-			if s.Intent == lifecycle.Repair {
+			if s.Intent == lifecycle.IntentRepair {
 				return nil
 			}
 			return ask(all, want, s, now)
@@ -185,7 +185,7 @@ func TestBrokenPoliciesAreSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := ruled(all)
-			l.Hold, l.Patience = c.hold, 1000
+			l.Hold, l.ConvergeTicks = c.hold, 1000
 			for seed := uint64(1); seed <= 200; seed++ {
 				if err := sim.Run(l, seed).Err; err != nil && strings.Contains(err.Error(), c.want) {
 					return

@@ -163,9 +163,9 @@ func (m *Model) boot(name string, minor int) (up bool, lastWords string) {
 		return ok && e.id == d.identity, ""
 	}
 	switch door := m.doors[name]; door.stands {
-	case etcd.Bootstrap:
+	case etcd.BootstrapCluster:
 		return m.found(name, door.cluster, d, minor), ""
-	case etcd.Join:
+	case etcd.BootstrapJoin:
 		return m.join(name, d, minor), ""
 	}
 	return false, "the data directory is empty"

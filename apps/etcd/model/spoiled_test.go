@@ -34,8 +34,8 @@ type openDoors struct{ etcd.Planner }
 func (p openDoors) Resources(want *etcdv1.EtcdCluster, seen etcd.World) ([]lifecycle.Object, error) {
 	objects, err := p.Planner.Resources(want, seen)
 	for _, obj := range objects {
-		if c, ok := obj.(*corev1.ConfigMap); ok && etcd.DoorOf(c) == etcd.Shut {
-			c.Data["door"] = string(etcd.Join)
+		if c, ok := obj.(*corev1.ConfigMap); ok && etcd.BootstrapModeOf(c) == etcd.BootstrapDisabled {
+			c.Data["door"] = string(etcd.BootstrapJoin)
 		}
 	}
 	return objects, err
@@ -43,22 +43,22 @@ func (p openDoors) Resources(want *etcdv1.EtcdCluster, seen etcd.World) ([]lifec
 
 func (p openDoors) Next(want *etcdv1.EtcdCluster, seen etcd.World, now time.Time) lifecycle.Decision {
 	for i := range seen.Members {
-		seen.Members[i].Door = etcd.Shut // and believes that they are shut
+		seen.Members[i].Bootstrap = etcd.BootstrapDisabled // and believes that they are shut
 	}
 	return p.Planner.Next(want, seen, now)
 }
 
 func TestTheSimulatorFindsWhatIsWrong(t *testing.T) {
-	type spoil func(*sim.Life[*etcdv1.EtcdCluster, etcd.World])
+	type spoil func(*sim.Scenario[*etcdv1.EtcdCluster, etcd.World])
 	rule := func(reason string) spoil {
-		return func(l *sim.Life[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = without{reason: reason} }
+		return func(l *sim.Scenario[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = without{reason: reason} }
 	}
 	cases := map[string]struct {
 		reason string
 		spoil  spoil
 		want   string
 	}{
-		"OpenDoors":   {"a member without data must not come back", func(l *sim.Life[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = openDoors{} }, "old identity"},
+		"OpenDoors":   {"a member without data must not come back", func(l *sim.Scenario[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = openDoors{} }, "old identity"},
 		"HalfRemoved": {"what etcd has removed must go from Kubernetes", rule("MemberRemoved"), "settled, but"},
 		"HalfAdded":   {"what etcd has added must come to Kubernetes", rule("MemberAdded"), "settled, but"},
 		"NoPromotion": {"a learner must get its vote", rule("LearnerCaughtUp"), "settled, but"},
@@ -68,7 +68,7 @@ func TestTheSimulatorFindsWhatIsWrong(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := life()
-			l.Patience = 400
+			l.ConvergeTicks = 400
 			c.spoil(&l)
 			var errs []string
 			for seed := uint64(1); seed <= 150; seed++ {

@@ -38,7 +38,7 @@ func (m *Model) snapshot() {
 func (m *Model) oldLog(seen etcd.Member) bool {
 	d := m.disks[seen.Name]
 	switch {
-	case d == nil || seen.Stranger:
+	case d == nil || seen.Unmanaged:
 		return false
 	case minorOf(seen.Set.Version) > readsOldEntries:
 		p, ok := m.pods[seen.Name]

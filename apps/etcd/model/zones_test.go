@@ -23,7 +23,7 @@ func (s *system) zones() string {
 func TestMembersMoveToAZoneThatOpens(t *testing.T) {
 	s := newSystem(3)
 	s.model.CloseZone("c")
-	s.settles(t, lifecycle.Done, "AsDeclared")
+	s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 	if s.zones() == "abc" {
 		t.Fatal("nobody is misplaced")
 	}
@@ -39,7 +39,7 @@ func TestMembersMoveToAZoneThatOpens(t *testing.T) {
 	for range 300 {
 		s.turn(t)
 	}
-	s.settles(t, lifecycle.Done, "AsDeclared")
+	s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 	if s.zones() != "abc" {
 		t.Errorf("the members are in the zones %s", s.zones())
 	}

@@ -40,7 +40,7 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 
 func becomesReady(t *testing.T, s System) {
 	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	m := s.Settles(t, lifecycle.Done, "AllAnswer")
+	m := s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	if m.Status.ReadyReplicas != 2 || len(m.Status.Nodes) != 2 {
 		t.Errorf("%d servers answer, nodes are %v", m.Status.ReadyReplicas, m.Status.Nodes)
 	}
@@ -53,7 +53,7 @@ func scales(t *testing.T, s System) {
 		if size == 0 {
 			reason = "ScaledToZero"
 		}
-		if m := s.Settles(t, lifecycle.Done, reason); m.Status.Replicas != size {
+		if m := s.Settles(t, lifecycle.OutcomeSettled, reason); m.Status.Replicas != size {
 			t.Errorf("%d pods, want %d", m.Status.Replicas, size)
 		}
 	}
@@ -61,10 +61,10 @@ func scales(t *testing.T, s System) {
 
 func replaces(t *testing.T, s System) {
 	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	lost := s.Settles(t, lifecycle.Done, "AllAnswer").Status.Nodes[0]
+	lost := s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer").Status.Nodes[0]
 	s.LosePod(t, lost)
-	s.Settles(t, lifecycle.Waiting, "RollingOut")
-	if m := s.Settles(t, lifecycle.Done, "AllAnswer"); m.Status.Nodes[0] == lost {
+	s.Settles(t, lifecycle.OutcomeWait, "RollingOut")
+	if m := s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer"); m.Status.Nodes[0] == lost {
 		t.Errorf("pod %s was lost and is still named", lost)
 	}
 }
@@ -72,11 +72,11 @@ func replaces(t *testing.T, s System) {
 // missingImage: while the new image cannot be pulled, the old servers answer.
 func missingImage(t *testing.T, s System) {
 	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
-	s.Settles(t, lifecycle.Done, "AllAnswer")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Image = Missing })
-	if m := s.Settles(t, lifecycle.Blocked, "ImagePullBackOff"); m.Status.ReadyReplicas < 2 {
+	if m := s.Settles(t, lifecycle.OutcomeBlocked, "ImagePullBackOff"); m.Status.ReadyReplicas < 2 {
 		t.Errorf("only %d servers answer while the new image is missing, want 2", m.Status.ReadyReplicas)
 	}
 	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Image = "" })
-	s.Settles(t, lifecycle.Done, "AllAnswer")
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }

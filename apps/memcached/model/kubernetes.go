@@ -28,9 +28,9 @@ func (m *Model) start(p *pod, chance *rand.Rand) {
 	switch {
 	case p.Leaving || p.Ready || chance.IntN(2) == 0:
 	case m.missing[p.image]:
-		p.Trouble, p.Detail = lifecycle.ImageUnpullable, "image cannot be pulled"
+		p.Trouble, p.Detail = lifecycle.PodProblemImagePullBackOff, "image cannot be pulled"
 	default:
-		p.Ready, p.Trouble, p.Detail = true, lifecycle.NoTrouble, ""
+		p.Ready, p.Trouble, p.Detail = true, lifecycle.PodProblemNone, ""
 	}
 }
 

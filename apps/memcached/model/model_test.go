@@ -10,8 +10,8 @@ import (
 	"github.com/governor-dev/governor/apps/memcached/contract"
 	"github.com/governor-dev/governor/apps/memcached/model"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/plannertest"
 	"github.com/governor-dev/governor/lifecycle/sim"
-	"github.com/governor-dev/governor/lifecycle/trial"
 )
 
 func instance() *cachev1.Memcached {
@@ -20,8 +20,8 @@ func instance() *cachev1.Memcached {
 	return m
 }
 
-func life() sim.Life[*cachev1.Memcached, memcached.World] {
-	return sim.Life[*cachev1.Memcached, memcached.World]{
+func life() sim.Scenario[*cachev1.Memcached, memcached.World] {
+	return sim.Scenario[*cachev1.Memcached, memcached.World]{
 		Planner: memcached.Planner{},
 		Begin: func(chance *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
 			m := instance()
@@ -42,7 +42,7 @@ func life() sim.Life[*cachev1.Memcached, memcached.World] {
 	}
 }
 
-func TestLives(t *testing.T) { sim.Lives(t, life(), 300) }
+func TestLives(t *testing.T) { sim.RunSeeds(t, life(), 300) }
 
 // The names of pods, and of templates, nobody can foretell.
 func TestEffects(t *testing.T) {
@@ -52,8 +52,8 @@ func TestEffects(t *testing.T) {
 		m.Spec.Size = int32(chance.IntN(5))
 		return m, model.New()
 	}
-	trial.Effects(t, trial.Reality[*cachev1.Memcached, memcached.World]{
-		Life: l, Essence: func(seen memcached.World, _ lifecycle.Step) any {
+	plannertest.Effects(t, plannertest.ModelCheck[*cachev1.Memcached, memcached.World]{
+		Scenario: l, Normalize: func(seen memcached.World, _ lifecycle.Step) any {
 			ready := 0
 			for _, p := range seen.Pods {
 				if p.Ready && !p.Leaving {
@@ -68,14 +68,14 @@ func TestEffects(t *testing.T) {
 
 // system runs the planner on the model, in logical time.
 type system struct {
-	*trial.Stage[*cachev1.Memcached, memcached.World]
+	*plannertest.Harness[*cachev1.Memcached, memcached.World]
 	model *model.Model
 }
 
 func newSystem(*testing.T) contract.System {
 	m := model.New()
 	m.Withdraw(contract.Missing)
-	return system{trial.Enter(memcached.Planner{}, nil, instance(), sim.Model[*cachev1.Memcached, memcached.World](m)), m}
+	return system{plannertest.Enter(memcached.Planner{}, nil, instance(), sim.Model[*cachev1.Memcached, memcached.World](m)), m}
 }
 
 func (s system) Apply(_ *testing.T, edit func(*cachev1.MemcachedSpec)) { edit(&s.Want.Spec) }

@@ -76,7 +76,7 @@ func rests(t *testing.T, s System, size int32) (p *appv1.PodSet) {
 		reason = "ScaledToZero"
 	}
 	s.Until(t, fmt.Sprintf("%d pods are there", size), func() error {
-		p = s.Settles(t, lifecycle.Done, reason)
+		p = s.Settles(t, lifecycle.OutcomeSettled, reason)
 		st := p.Status
 		if st.Replicas != size || st.AvailableReplicas != size || st.UpdatedReplicas != size || len(st.PodNames) != int(size) {
 			return fmt.Errorf("the status says %d pods, %d available, %d updated: %v", st.Replicas, st.AvailableReplicas, st.UpdatedReplicas, st.PodNames)

@@ -18,19 +18,19 @@ import (
 func (d Driver) Act(ctx context.Context, obj *appv1.PodSet, seen podset.World, step lifecycle.Step) error {
 	n := podset.Count(step)
 	switch step.Name {
-	case podset.LetGo:
+	case podset.Release:
 		return d.letGo(ctx, obj, seen.Strays())
 	case podset.Adopt:
 		return d.adopt(ctx, obj, seen.Orphans())
-	case podset.Shrink:
-		return d.shrink(ctx, obj, seen, podset.Victims(seen.Actives(), n))
-	case podset.Renew:
-		return d.shrink(ctx, obj, seen, podset.Victims(seen.Outdated(podset.Fingerprint(obj)), n))
-	case podset.Succeed:
-		departed := podset.Departed(seen, podset.Removed(step))
-		return d.succeed(ctx, obj, seen, departed, podset.Heirs(obj.Name, seen, departed, n))
-	case podset.Grow:
-		return d.grow(ctx, obj, seen, podset.Births(obj.Name, seen, n))
+	case podset.DeletePods:
+		return d.shrink(ctx, obj, seen, podset.PodsToDelete(seen.Actives(), n))
+	case podset.ReplaceOutdated:
+		return d.shrink(ctx, obj, seen, podset.PodsToDelete(seen.Outdated(podset.Fingerprint(obj)), n))
+	case podset.ReplaceFinished:
+		departed := podset.Finished(seen, podset.Removed(step))
+		return d.succeed(ctx, obj, seen, departed, podset.Replacements(obj.Name, seen, departed, n))
+	case podset.CreatePods:
+		return d.grow(ctx, obj, seen, podset.NewPods(obj.Name, seen, n))
 	}
 	return fmt.Errorf("podset has no step %s", step)
 }
@@ -42,16 +42,16 @@ func (d Driver) shrink(ctx context.Context, obj *appv1.PodSet, seen podset.World
 	return d.remove(ctx, obj, victims)
 }
 
-func (d Driver) grow(ctx context.Context, obj *appv1.PodSet, seen podset.World, births []podset.Birth) error {
+func (d Driver) grow(ctx context.Context, obj *appv1.PodSet, seen podset.World, births []podset.NewPod) error {
 	if err := d.unmoved(ctx, obj, seen); err != nil {
 		return err
 	}
-	return d.bear(ctx, obj, seen, births)
+	return d.create(ctx, obj, seen, births)
 }
 
 // succeed removes first: what has ended may be all that a quota has room for.
 func (d Driver) succeed(
-	ctx context.Context, obj *appv1.PodSet, seen podset.World, departed []podset.Pod, heirs []podset.Birth,
+	ctx context.Context, obj *appv1.PodSet, seen podset.World, departed []podset.Pod, heirs []podset.NewPod,
 ) error {
 	if err := d.unmoved(ctx, obj, seen); err != nil {
 		return err
@@ -59,7 +59,7 @@ func (d Driver) succeed(
 	if err := d.remove(ctx, obj, departed); err != nil {
 		return err
 	}
-	return d.bear(ctx, obj, seen, heirs)
+	return d.create(ctx, obj, seen, heirs)
 }
 
 // remove deletes exactly these pods, not others of their names.

@@ -52,7 +52,7 @@ func (d Driver) patch(ctx context.Context, obj *appv1.PodSet, p podset.Pod, meta
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsInvalid(err):
-		return &lifecycle.Postponed{Because: fmt.Sprintf("pod %q has changed hands meanwhile", p.Name)}
+		return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q has changed hands meanwhile", p.Name)}
 	case err != nil:
 		return fmt.Errorf("cannot change the owner of pod %q: %w", p.Name, err)
 	}

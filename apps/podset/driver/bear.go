@@ -17,9 +17,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// bear makes the pods: one, then two, then four at a time. What is refused to all, for
+// create makes the pods: one, then two, then four at a time. What is refused to all, for
 // a quota or a policy, so costs a single request.
-func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, births []podset.Birth) error {
+func (d Driver) create(ctx context.Context, obj *appv1.PodSet, seen podset.World, births []podset.NewPod) error {
 	births = slices.Clone(births)
 	template := podset.Fingerprint(obj)
 	spare, stop := iter.Pull(podset.Free(obj.Name, seen))
@@ -41,7 +41,7 @@ func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, 
 		for i := range batch {
 			if taken[i] {
 				name, _ := spare()
-				births = append(births, podset.Birth{Name: name, Attempt: batch[i].Attempt})
+				births = append(births, podset.NewPod{Name: name, Attempt: batch[i].Attempt})
 			}
 		}
 	}
@@ -49,13 +49,13 @@ func (d Driver) bear(ctx context.Context, obj *appv1.PodSet, seen podset.World, 
 }
 
 // one makes a pod, or reports that its name is taken by a pod that is not the set's.
-func (d Driver) one(ctx context.Context, obj *appv1.PodSet, template string, b podset.Birth) (taken bool, err error) {
-	err = d.client.Create(ctx, podset.Body(obj, template, b.Name, b.Attempt))
+func (d Driver) one(ctx context.Context, obj *appv1.PodSet, template string, b podset.NewPod) (taken bool, err error) {
+	err = d.client.Create(ctx, podset.PodFor(obj, template, b.Name, b.Attempt))
 	switch {
 	case apierrors.IsAlreadyExists(err):
 		return d.meet(ctx, obj, b.Name)
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "error looking up service account"):
-		return false, &lifecycle.Postponed{Because: "the namespace has no service account yet"}
+		return false, &lifecycle.Deferred{Reason: "the namespace has no service account yet"}
 	case err != nil:
 		return false, fmt.Errorf("cannot create pod %q: %w", b.Name, err)
 	}

@@ -25,7 +25,7 @@ func set() *appv1.PodSet {
 
 // podOf is a pod of the set, as an API server has it.
 func podOf(uid types.UID, edit func(*corev1.Pod)) *corev1.Pod {
-	p := podset.Body(set(), podset.Fingerprint(set()), "web-"+string(uid), 0)
+	p := podset.PodFor(set(), podset.Fingerprint(set()), "web-"+string(uid), 0)
 	p.UID, p.CreationTimestamp = uid, metav1.NewTime(noon)
 	if edit != nil {
 		edit(p)
@@ -73,7 +73,7 @@ func TestRead(t *testing.T) {
 				Name: "two", Image: "x", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
 			}}
 		}, with(func(p *podset.Pod) {
-			p.Trouble, p.Detail, p.Since = lifecycle.ImageUnpullable, `image "x" cannot be pulled`, noon
+			p.Trouble, p.Detail, p.Since = lifecycle.PodProblemImagePullBackOff, `image "x" cannot be pulled`, noon
 		})},
 	}
 	for name, c := range cases {
@@ -110,7 +110,7 @@ func TestAgree(t *testing.T) {
 				pods = append(pods, metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta})
 			}
 			err := agree(set(), seen, pods)
-			var postponed *lifecycle.Postponed
+			var postponed *lifecycle.Deferred
 			switch {
 			case c.want == "" && err != nil:
 				t.Errorf("%s: %v", c.reason, err)

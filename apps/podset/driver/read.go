@@ -37,12 +37,12 @@ func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
 		return seen
 	}
 	for _, c := range p.Spec.Containers {
-		if seen.Trouble != lifecycle.NoTrouble {
+		if seen.Trouble != lifecycle.PodProblemNone {
 			break
 		}
 		state = pod.Of(p, c.Name)
 		seen.Trouble, seen.Detail = state.Trouble, state.Detail
-		if seen.Trouble != lifecycle.NoTrouble {
+		if seen.Trouble != lifecycle.PodProblemNone {
 			seen.Since = state.Since
 		}
 	}

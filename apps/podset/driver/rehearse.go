@@ -54,8 +54,8 @@ func (d Driver) refusal(ctx context.Context, obj *appv1.PodSet, seen podset.Worl
 	if len(seen.Outdated(template)) == 0 || d.accepted.knows(obj.UID, template, d.now()) {
 		return "", nil
 	}
-	births := podset.Births(obj.Name, seen, 1)
-	err := d.client.Create(ctx, podset.Body(obj, template, births[0].Name, 0), client.DryRunAll)
+	births := podset.NewPods(obj.Name, seen, 1)
+	err := d.client.Create(ctx, podset.PodFor(obj, template, births[0].Name, 0), client.DryRunAll)
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err), exceedsQuota(err):
 		d.accepted.learn(obj.UID, template, d.now())

@@ -23,9 +23,9 @@ func (d Driver) same(ctx context.Context, obj *appv1.PodSet) error {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("cannot see whether the set has changed: %w", err)
 	case err != nil, now.UID != obj.UID, now.DeletionTimestamp != nil:
-		return &lifecycle.Postponed{Because: "the set is being deleted"}
+		return &lifecycle.Deferred{Reason: "the set is being deleted"}
 	case now.Generation != obj.Generation:
-		return &lifecycle.Postponed{Because: "the set has been changed meanwhile"}
+		return &lifecycle.Deferred{Reason: "the set has been changed meanwhile"}
 	}
 	return nil
 }
@@ -61,12 +61,12 @@ func agree(obj *appv1.PodSet, seen podset.World, pods []metav1.PartialObjectMeta
 			continue
 		}
 		if stays[p.UID] = true; !known[p.UID] {
-			return &lifecycle.Postponed{Because: fmt.Sprintf("pod %q was not seen yet", p.Name)}
+			return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q was not seen yet", p.Name)}
 		}
 	}
 	for _, p := range seen.Actives() {
 		if !stays[p.UID] {
-			return &lifecycle.Postponed{Because: fmt.Sprintf("pod %q has gone meanwhile", p.Name)}
+			return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q has gone meanwhile", p.Name)}
 		}
 	}
 	return nil

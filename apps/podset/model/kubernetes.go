@@ -24,7 +24,7 @@ func (m *Model) Tick(now time.Time, chance *rand.Rand) {
 			continue
 		}
 		p.Phase, p.Ready, p.ReadySince, p.Began = podset.Running, true, now, now
-		p.Trouble, p.Detail = lifecycle.NoTrouble, ""
+		p.Trouble, p.Detail = lifecycle.PodProblemNone, ""
 	}
 }
 

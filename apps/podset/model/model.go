@@ -74,28 +74,28 @@ func (m *Model) Safe() error { return m.err }
 // Act implements sim.Model.
 func (m *Model) Act(want *appv1.PodSet, seen podset.World, step lifecycle.Step, fx *sim.Effects) error {
 	n := podset.Count(step)
-	if step.Name != podset.LetGo && step.Name != podset.Adopt {
+	if step.Name != podset.Release && step.Name != podset.Adopt {
 		if err := m.unmoved(seen); err != nil {
 			return err
 		}
 	}
 	switch step.Name {
-	case podset.LetGo:
+	case podset.Release:
 		return m.each(fx, "let go of", seen.Strays(), func(p *pod) { p.Owned = false })
 	case podset.Adopt:
 		return m.adopt(want, seen, fx)
-	case podset.Shrink:
-		return m.each(fx, "delete", podset.Victims(seen.Actives(), n), m.remove)
-	case podset.Renew:
-		return m.each(fx, "delete", podset.Victims(seen.Outdated(podset.Fingerprint(want)), n), m.remove)
-	case podset.Grow:
-		return m.bear(want, seen, podset.Births(want.Name, seen, n), fx)
-	case podset.Succeed:
-		departed := podset.Departed(seen, podset.Removed(step))
+	case podset.DeletePods:
+		return m.each(fx, "delete", podset.PodsToDelete(seen.Actives(), n), m.remove)
+	case podset.ReplaceOutdated:
+		return m.each(fx, "delete", podset.PodsToDelete(seen.Outdated(podset.Fingerprint(want)), n), m.remove)
+	case podset.CreatePods:
+		return m.bear(want, seen, podset.NewPods(want.Name, seen, n), fx)
+	case podset.ReplaceFinished:
+		departed := podset.Finished(seen, podset.Removed(step))
 		if err := m.each(fx, "delete", departed, m.remove); err != nil {
 			return err
 		}
-		return m.bear(want, seen, podset.Heirs(want.Name, seen, departed, n), fx)
+		return m.bear(want, seen, podset.Replacements(want.Name, seen, departed, n), fx)
 	}
 	return fmt.Errorf("podset has no step %s", step)
 }
@@ -111,12 +111,12 @@ func (m *Model) unmoved(seen podset.World) error {
 			continue
 		}
 		if stays[p.UID] = true; !known[p.UID] {
-			return &lifecycle.Postponed{Because: "pod " + p.Name + " was not seen yet"}
+			return &lifecycle.Deferred{Reason: "pod " + p.Name + " was not seen yet"}
 		}
 	}
 	for _, p := range seen.Actives() {
 		if !stays[p.UID] {
-			return &lifecycle.Postponed{Because: "pod " + p.Name + " has gone meanwhile"}
+			return &lifecycle.Deferred{Reason: "pod " + p.Name + " has gone meanwhile"}
 		}
 	}
 	return nil
@@ -153,7 +153,7 @@ func (m *Model) remove(p *pod) {
 	}
 }
 
-func (m *Model) bear(want *appv1.PodSet, seen podset.World, births []podset.Birth, fx *sim.Effects) error {
+func (m *Model) bear(want *appv1.PodSet, seen podset.World, births []podset.NewPod, fx *sim.Effects) error {
 	left := len(births)
 	for name := range podset.Free(want.Name, seen) {
 		if left == 0 {
@@ -173,7 +173,7 @@ func (m *Model) bear(want *appv1.PodSet, seen podset.World, births []podset.Birt
 }
 
 // one makes a pod, or reports that its name is taken.
-func (m *Model) one(want *appv1.PodSet, b podset.Birth, fx *sim.Effects) (taken bool, err error) {
+func (m *Model) one(want *appv1.PodSet, b podset.NewPod, fx *sim.Effects) (taken bool, err error) {
 	p := m.named(b.Name)
 	switch {
 	case p == nil:
@@ -191,7 +191,7 @@ func (m *Model) one(want *appv1.PodSet, b podset.Birth, fx *sim.Effects) (taken 
 	return false, fmt.Errorf("pod %q belongs to the set and was not seen yet", b.Name)
 }
 
-func (m *Model) create(want *appv1.PodSet, b podset.Birth) error {
+func (m *Model) create(want *appv1.PodSet, b podset.NewPod) error {
 	if m.room >= 0 && len(m.actives()) >= m.room {
 		return fmt.Errorf("exceeded quota: pods=%d", m.room)
 	}

@@ -20,8 +20,8 @@ func set() *appv1.PodSet {
 	return p
 }
 
-func life() sim.Life[*appv1.PodSet, podset.World] {
-	return sim.Life[*appv1.PodSet, podset.World]{
+func life() sim.Scenario[*appv1.PodSet, podset.World] {
+	return sim.Scenario[*appv1.PodSet, podset.World]{
 		Planner: podset.Planner{}, Gates: podset.Gates(),
 		Begin: func(chance *rand.Rand) (*appv1.PodSet, sim.Model[*appv1.PodSet, podset.World]) {
 			p := set()
@@ -32,8 +32,8 @@ func life() sim.Life[*appv1.PodSet, podset.World] {
 			want.Spec.Replicas = int32(chance.IntN(6))
 			want.Spec.Template.Metadata.Labels = map[string]string{"edit": fmt.Sprint(chance.IntN(3))}
 		},
-		Kept:     kept,
-		Patience: 900, // what ends again and again is replaced after five minutes
+		Kept:          kept,
+		ConvergeTicks: 900, // what ends again and again is replaced after five minutes
 	}
 }
 
@@ -49,7 +49,7 @@ func kept(want *appv1.PodSet, seen podset.World) error {
 	return nil
 }
 
-func TestLives(t *testing.T) { sim.Lives(t, life(), 1000) }
+func TestLives(t *testing.T) { sim.RunSeeds(t, life(), 1000) }
 
 // system runs the planner on the model, in logical time.
 type system struct {
@@ -105,13 +105,13 @@ func (s *system) pass(t *testing.T) lifecycle.Decision {
 	s.now = s.now.Add(time.Second)
 	s.Tick(s.now, s.chance)
 	p := podset.Planner{}
-	if err := s.Provide(s.want, nil, sim.Fair()); err != nil {
+	if err := s.Provide(s.want, nil, sim.NoFaults()); err != nil {
 		t.Fatal(err)
 	}
 	seen := s.Observe(s.now)
 	d := p.Next(s.want, seen, s.now)
-	if d.Outcome == lifecycle.Proceeding && !s.want.IsPaused() {
-		if err := s.Act(s.want, seen, d.Step, sim.Fair()); err != nil {
+	if d.Outcome == lifecycle.OutcomeProceed && !s.want.IsPaused() {
+		if err := s.Act(s.want, seen, d.Step, sim.NoFaults()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -77,13 +77,13 @@ func Gates() []lifecycle.Gate[World] { return []lifecycle.Gate[World]{ThrowsNoth
 // be out of tolerance.
 var ThrowsNothingAwayOnAGuess = lifecycle.Gate[World]{
 	Name: "ThrowsNothingAwayOnAGuess",
-	Harm: func(w World) int {
+	Violation: func(w World) int {
 		if w.Binning == nil || Judge(w.Binning, w.Job.Order.Sugar) == Misfits {
 			return 0
 		}
 		return 1
 	},
-	Says: func(before, _ World, _ lifecycle.Step) string {
+	Message: func(before, _ World, _ lifecycle.Step) string {
 		return "what is known of the bar is: " + string(Judge(before.bar(), before.Job.Order.Sugar)) + ". It passes when the bar was measured to be out of tolerance."
 	},
 }

@@ -88,7 +88,7 @@ func abandoned(want *v1.Candy, seen World, now time.Time) lifecycle.Decision {
 
 func release() lifecycle.Decision {
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: Release, Class: lifecycle.Routine, Reason: "Deleted", Message: "The candy is deleted; the machine is for others.",
+		Name: Release, Class: lifecycle.ClassRoutine, Reason: "Deleted", Message: "The candy is deleted; the machine is for others.",
 	})
 }
 
@@ -127,7 +127,7 @@ func notOrdered(want *v1.Candy, seen World) lifecycle.Decision {
 		return lifecycle.Block("UnknownFlavor", fmt.Sprintf("Nobody knows how sweet %q is. Change spec.flavor.", want.Spec.Flavor))
 	}
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: Order, Class: lifecycle.Routine, Reason: "NotOrdered",
+		Name: Order, Class: lifecycle.ClassRoutine, Reason: "NotOrdered",
 		Message: fmt.Sprintf("The machine is to be set to %d %s for %s.", order.Sugar, v1.Unit, want.Spec.Flavor),
 		Args:    map[string]string{"number": strconv.FormatInt(order.Number, 10), "sugar": strconv.Itoa(order.Sugar)},
 	})
@@ -140,7 +140,7 @@ func tooManyBadBars(want *v1.Candy, seen World) lifecycle.Decision {
 	}
 	if seen.Job.Place != machine.Resting {
 		return lifecycle.Proceed(lifecycle.Step{
-			Name: Rest, Class: lifecycle.Routine, Reason: "TooManyBadBars", Message: "Others may have better luck with the machine.",
+			Name: Rest, Class: lifecycle.ClassRoutine, Reason: "TooManyBadBars", Message: "Others may have better luck with the machine.",
 		})
 	}
 	return lifecycle.Block("TooManyBadBars", fmt.Sprintf(
@@ -173,7 +173,7 @@ func noBar(seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: Make, Class: lifecycle.Routine, Reason: "NoBar", Message: "The machine is free and set; a bar is made.",
+		Name: Make, Class: lifecycle.ClassRoutine, Reason: "NoBar", Message: "The machine is free and set; a bar is made.",
 	})
 }
 
@@ -204,7 +204,7 @@ func notTasted(seen World) lifecycle.Decision {
 
 func taste(bar *machine.Bar, reason, message string) lifecycle.Decision {
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: Sense, Target: bar.ID, Class: lifecycle.Routine, Reason: reason, Message: message,
+		Name: Sense, Target: bar.ID, Class: lifecycle.ClassRoutine, Reason: reason, Message: message,
 		Args: map[string]string{"samples": strconv.Itoa(samples * min(1+bar.Measurements, 2*persistent))},
 	})
 }
@@ -240,7 +240,7 @@ func misfit(want *v1.Candy, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: Dispose, Target: bar.ID, Class: lifecycle.Irreversible, Reason: "OutOfTolerance",
+		Name: Dispose, Target: bar.ID, Class: lifecycle.ClassIrreversible, Reason: "OutOfTolerance",
 		Message: fmt.Sprintf("%s has %d %s and should have %d, give or take %d.", bar.ID, measured(bar), v1.Unit, want.Spec.Sugar(), v1.Tolerance),
 	})
 }
@@ -251,7 +251,7 @@ func fits(seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(lifecycle.Step{
-		Name: Deliver, Target: bar.ID, Class: lifecycle.Routine, Reason: "WithinTolerance",
+		Name: Deliver, Target: bar.ID, Class: lifecycle.ClassRoutine, Reason: "WithinTolerance",
 		Message: fmt.Sprintf("%s has %d %s, as it should.", bar.ID, measured(bar), v1.Unit),
 	})
 }

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/trial"
+	"github.com/governor-dev/governor/lifecycle/plannertest"
 
 	v1 "awesome.corp.com/chocolate-factory/api/v1"
 	"awesome.corp.com/chocolate-factory/candy"
@@ -24,8 +24,8 @@ func wanted() *v1.Candy {
 
 // on the belt is a bar that reads so much sugar.
 func bar(reads, reference int) *machine.Bar {
-	return &machine.Bar{ID: "bar-1", Ready: true, Setting: 640, Begun: trial.Noon, Measurements: 1, Measured: &machine.Measurement{
-		Samples: slices.Repeat([]int{reads}, 25), Reference: slices.Repeat([]int{reference}, 25), At: trial.Noon,
+	return &machine.Bar{ID: "bar-1", Ready: true, Setting: 640, Begun: plannertest.TestTime, Measurements: 1, Measured: &machine.Measurement{
+		Samples: slices.Repeat([]int{reads}, 25), Reference: slices.Repeat([]int{reference}, 25), At: plannertest.TestTime,
 	}}
 }
 
@@ -35,11 +35,11 @@ func holding(b *machine.Bar) candy.World {
 
 func TestNext(t *testing.T) {
 	deleted := wanted()
-	deleted.DeletionTimestamp = &metav1.Time{Time: trial.Noon.Add(-time.Second)}
+	deleted.DeletionTimestamp = &metav1.Time{Time: plannertest.TestTime.Add(-time.Second)}
 	long := deleted.DeepCopy()
-	long.DeletionTimestamp = &metav1.Time{Time: trial.Noon.Add(-time.Hour)}
-	soft := &machine.Bar{ID: "bar-1", Setting: 640, Begun: trial.Noon}
-	late := &machine.Bar{ID: "bar-1", Setting: 640, Begun: trial.Noon.Add(-time.Hour)}
+	long.DeletionTimestamp = &metav1.Time{Time: plannertest.TestTime.Add(-time.Hour)}
+	soft := &machine.Bar{ID: "bar-1", Setting: 640, Begun: plannertest.TestTime}
+	late := &machine.Bar{ID: "bar-1", Setting: 640, Begun: plannertest.TestTime.Add(-time.Hour)}
 	queued := holding(nil)
 	queued.Job.Place = 2
 	failed := holding(nil)
@@ -68,7 +68,7 @@ func TestNext(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := candy.Planner{}.Next(c.want, c.seen, trial.Noon)
+			d := candy.Planner{}.Next(c.want, c.seen, plannertest.TestTime)
 			if got := d.Step.String() + " " + d.Reason; got != c.said {
 				t.Errorf("%s: got %q, want %q", c.reason, got, c.said)
 			}
@@ -76,8 +76,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func subject() trial.Subject[*v1.Candy, candy.World] {
-	return trial.Subject[*v1.Candy, candy.World]{
+func subject() plannertest.Subject[*v1.Candy, candy.World] {
+	return plannertest.Subject[*v1.Candy, candy.World]{
 		Planner: candy.Planner{}, Gates: candy.Gates(),
 		May: func(_ *v1.Candy, _ candy.World, d lifecycle.Decision) bool {
 			return slices.Contains([]string{"TooManyBadBars", "BarOverdue", "OutOfQueue"}, d.Reason)
@@ -90,11 +90,11 @@ func TestEverySmallWorld(t *testing.T) {
 	other := bar(300, 500)
 	other.Setting = 300
 	bars := []*machine.Bar{
-		nil, {ID: "b", Setting: 640, Begun: trial.Noon}, {ID: "b", Setting: 640, Ready: true, Begun: trial.Noon},
-		{ID: "b", Setting: 640, Begun: trial.Noon.Add(-time.Hour)}, other,
+		nil, {ID: "b", Setting: 640, Begun: plannertest.TestTime}, {ID: "b", Setting: 640, Ready: true, Begun: plannertest.TestTime},
+		{ID: "b", Setting: 640, Begun: plannertest.TestTime.Add(-time.Hour)}, other,
 		bar(640, 500), bar(659, 500), bar(700, 500), bar(700, 560), bar(580, 500),
 	}
-	trial.Worlds(t, subject(), func(yield func(*v1.Candy, candy.World) bool) {
+	plannertest.Worlds(t, subject(), func(yield func(*v1.Candy, candy.World) bool) {
 		for _, want := range wishes() {
 			if !yield(want, candy.World{}) || !yield(want, candy.World{Answers: true}) {
 				return
@@ -117,7 +117,7 @@ func TestEverySmallWorld(t *testing.T) {
 
 func wishes() []*v1.Candy {
 	deleted, delivered := wanted(), wanted()
-	deleted.DeletionTimestamp = &metav1.Time{Time: trial.Noon.Add(-time.Second)}
+	deleted.DeletionTimestamp = &metav1.Time{Time: plannertest.TestTime.Add(-time.Second)}
 	delivered.Status.Delivered = &v1.Delivered{Bar: "bar-0", Flavor: "sweeeeeeet"}
 	return []*v1.Candy{wanted(), deleted, delivered}
 }

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/engine"
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/engine"
 	"github.com/governor-dev/governor/operator"
 
 	v1 "awesome.corp.com/chocolate-factory/api/v1"
@@ -43,7 +43,7 @@ func Operator(version string, address func(*v1.Candy) string) operator.Options {
 		APIs: []func(*runtime.Scheme) error{v1.AddToScheme},
 		Register: func(op *engine.Operator) error {
 			return engine.Register(op, engine.App[*v1.Candy, candy.World]{
-				Name: candy.Name, Planner: candy.Planner{}, Gates: candy.Gates(), Driver: driverAt(address), Farewell: true,
+				Name: candy.Name, Planner: candy.Planner{}, Gates: candy.Gates(), Driver: driverAt(address), Finalize: true,
 			})
 		},
 	}

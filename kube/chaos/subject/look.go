@@ -50,11 +50,11 @@ func stateOf(o *unstructured.Unstructured) experiment.State {
 	state := experiment.State{
 		Deleting: o.GetDeletionTimestamp() != nil,
 		Paused: paused || o.GetAnnotations()[lifecycle.AnnotationPaused] == "true" ||
-			apimeta.IsStatusConditionTrue(status.Conditions, lifecycle.Paused),
-		Changing: status.ObservedGeneration != o.GetGeneration() || apimeta.IsStatusConditionTrue(status.Conditions, lifecycle.Reconciling),
+			apimeta.IsStatusConditionTrue(status.Conditions, lifecycle.ConditionPaused),
+		Changing: status.ObservedGeneration != o.GetGeneration() || apimeta.IsStatusConditionTrue(status.Conditions, lifecycle.ConditionReconciling),
 		Reason:   "NotSeen",
 	}
-	if c := apimeta.FindStatusCondition(status.Conditions, lifecycle.Ready); c != nil {
+	if c := apimeta.FindStatusCondition(status.Conditions, lifecycle.ConditionReady); c != nil {
 		state.Ready, state.Reason, state.Message = c.Status == metav1.ConditionTrue, c.Reason, c.Message
 	}
 	return state

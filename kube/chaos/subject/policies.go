@@ -42,13 +42,13 @@ func (s *Subject) policies(ctx context.Context, object *unstructured.Unstructure
 // repair after it. That somebody must approve Governor's own disruptions is no refusal: a
 // person asks for this one.
 func (s *Subject) refusals(selecting policy.Set, about policy.Object) []lifecycle.Refusal {
-	step := lifecycle.Step{Name: "Chaos", Class: lifecycle.Disruptive, Intent: lifecycle.Wish}
-	approved := func() policy.Permit { return policy.Permit{Approval: &history.Approval{}} }
+	step := lifecycle.Step{Name: "Chaos", Class: lifecycle.ClassDisruptive, Intent: lifecycle.IntentChange}
+	approved := func() policy.ApprovalCheck { return policy.ApprovalCheck{Approval: &history.Approval{}} }
 	q := policy.Question{Object: about, Step: step, Now: s.Now(), Deletion: true, Permit: approved} // waves hold no deletion
 	held := selecting.Judge(q).Refusals
 	if len(held) > 0 {
 		return held
 	}
-	q.Step.Intent, q.Permit = lifecycle.Repair, func() policy.Permit { return policy.Permit{} }
+	q.Step.Intent, q.Permit = lifecycle.IntentRepair, func() policy.ApprovalCheck { return policy.ApprovalCheck{} }
 	return selecting.Judge(q).Refusals
 }

@@ -55,7 +55,7 @@ func watched(t *testing.T, policies ...client.Object) (*Subject, error) {
 	}
 	cluster := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e", UID: "u", Generation: 2}}
 	cluster.Status.ObservedGeneration = 2
-	cluster.Status.Conditions = []metav1.Condition{{Type: lifecycle.Ready, Status: metav1.ConditionTrue, Reason: "AsDeclared"}}
+	cluster.Status.Conditions = []metav1.Condition{{Type: lifecycle.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsDeclared"}}
 	ended := pod("e-9-0", "etcd", nil, false, true)
 	ended.Status.Phase = corev1.PodFailed
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, ended,

@@ -118,7 +118,7 @@ func (s *stage) ready(ctx context.Context, x *subject, pods []corev1.Pod) error 
 	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: x.name}, object); err != nil {
 		return err
 	}
-	c := apimeta.FindStatusCondition(object.Status.Conditions, lifecycle.Ready)
+	c := apimeta.FindStatusCondition(object.Status.Conditions, lifecycle.ConditionReady)
 	if c == nil || c.Status != "True" || c.ObservedGeneration != object.Generation || int(object.Status.ReadyReplicas) != x.size {
 		return fmt.Errorf("the EtcdCluster is not ready")
 	}

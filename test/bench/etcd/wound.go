@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
-	"github.com/governor-dev/governor/test/witness"
+	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
 // blow is what is done to a member.
@@ -113,8 +113,8 @@ func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err 
 	if err != nil {
 		return h, err
 	}
-	w := witness.Start(ctx, witness.Options{
-		Find: witness.Service(s.cache, x.service), Pace: writeEvery, Prefix: fmt.Sprintf("%s/%d/", x.name, time.Now().UnixNano()),
+	w := consistencyclient.Start(ctx, consistencyclient.Options{
+		Find: consistencyclient.Service(s.cache, x.service), Pace: writeEvery, Prefix: fmt.Sprintf("%s/%d/", x.name, time.Now().UnixNano()),
 	})
 	defer w.Stop()
 	if err := s.under(ctx, w, enough); err != nil {
@@ -141,7 +141,7 @@ func (s *stage) strike(ctx context.Context, x *subject, b blow) (h healing, err 
 // a few milliseconds.
 const writeEvery = 5 * time.Millisecond
 
-func (s *stage) under(ctx context.Context, w *witness.Witness, acknowledged int) error {
+func (s *stage) under(ctx context.Context, w *consistencyclient.Witness, acknowledged int) error {
 	return s.until(ctx, "a client writes", func(context.Context) error {
 		if t := w.Tally(); t.Acknowledged < acknowledged {
 			return fmt.Errorf("%s", t)
@@ -201,7 +201,7 @@ func (s *stage) successor(ctx context.Context, x *subject, since time.Time) (flo
 }
 
 // prove reads back all that was acknowledged.
-func (h *healing) prove(ctx context.Context, w *witness.Witness) error {
+func (h *healing) prove(ctx context.Context, w *consistencyclient.Witness) error {
 	w.Stop()
 	h.Acknowledged = w.Tally().Acknowledged
 	lost, err := w.Lost(ctx)

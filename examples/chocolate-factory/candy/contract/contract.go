@@ -42,7 +42,7 @@ func sweet(spec *v1.CandySpec) { spec.Flavor, spec.Attempts = "sweeeeeeet", 3 }
 
 func delivers(t *testing.T, s System) {
 	s.Apply(t, sweet)
-	c := s.Until(t, lifecycle.Done, "Delivered").Status
+	c := s.Until(t, lifecycle.OutcomeSettled, "Delivered").Status
 	if c.Sweetness == nil || c.Sweetness.Value < 630 || c.Sweetness.Value > 650 || c.Sweetness.Samples < 25 ||
 		c.Sweetness.Unit != "mg/g" || c.Sweetness.Time.IsZero() {
 		t.Errorf("sweetness is %+v, want about 640 mg/g of 25 samples or more", c.Sweetness)
@@ -55,52 +55,52 @@ func delivers(t *testing.T, s System) {
 func badBatch(t *testing.T, s System) {
 	s.Fault(t, machine.Faults{WrongBatch: 60})
 	s.Apply(t, sweet)
-	c := s.Until(t, lifecycle.Blocked, "TooManyBadBars").Status
+	c := s.Until(t, lifecycle.OutcomeBlocked, "TooManyBadBars").Status
 	if c.Bars != (v1.Bars{Made: 3, Disposed: 3}) || !c.Disposed || c.Sweetness.Value < 690 {
 		t.Errorf("status is %+v", c)
 	}
 	s.Fault(t, machine.Faults{})
 	s.Apply(t, func(spec *v1.CandySpec) { spec.Attempts = 4 })
-	s.Until(t, lifecycle.Done, "Delivered")
+	s.Until(t, lifecycle.OutcomeSettled, "Delivered")
 }
 
 func drift(t *testing.T, s System) {
 	s.Fault(t, machine.Faults{Drift: -90})
 	s.Apply(t, sweet)
-	if c := s.Until(t, lifecycle.Waiting, "SensorOff").Status; c.Bars.Disposed != 0 || c.Disposed {
+	if c := s.Until(t, lifecycle.OutcomeWait, "SensorOff").Status; c.Bars.Disposed != 0 || c.Disposed {
 		t.Errorf("disposed of on a guess: %+v", c)
 	}
 	s.Fault(t, machine.Faults{})
-	if c := s.Until(t, lifecycle.Done, "Delivered").Status; c.Bars != (v1.Bars{Made: 1}) {
+	if c := s.Until(t, lifecycle.OutcomeSettled, "Delivered").Status; c.Bars != (v1.Bars{Made: 1}) {
 		t.Errorf("the bar was good all the time: %+v", c)
 	}
 }
 
 func silent(t *testing.T, s System) {
 	s.Apply(t, sweet)
-	s.Until(t, lifecycle.Waiting, "BarSoft")
+	s.Until(t, lifecycle.OutcomeWait, "BarSoft")
 	s.Fault(t, machine.Faults{Down: true})
-	s.Until(t, lifecycle.Waiting, "MachineAway")
+	s.Until(t, lifecycle.OutcomeWait, "MachineAway")
 	s.Fault(t, machine.Faults{})
-	if c := s.Until(t, lifecycle.Done, "Delivered").Status; c.Bars != (v1.Bars{Made: 1}) {
+	if c := s.Until(t, lifecycle.OutcomeSettled, "Delivered").Status; c.Bars != (v1.Bars{Made: 1}) {
 		t.Errorf("the bar waited: %+v", c)
 	}
 }
 
 func powerCut(t *testing.T, s System) {
 	s.Apply(t, sweet)
-	s.Until(t, lifecycle.Waiting, "BarSoft")
+	s.Until(t, lifecycle.OutcomeWait, "BarSoft")
 	s.Forget(t)
-	s.Until(t, lifecycle.Done, "Delivered")
+	s.Until(t, lifecycle.OutcomeSettled, "Delivered")
 	s.Forget(t)
-	s.Until(t, lifecycle.Done, "Delivered") // for good
+	s.Until(t, lifecycle.OutcomeSettled, "Delivered") // for good
 }
 
 func ordersAnew(t *testing.T, s System) {
 	s.Apply(t, sweet)
-	s.Until(t, lifecycle.Waiting, "BarSoft")
+	s.Until(t, lifecycle.OutcomeWait, "BarSoft")
 	s.Apply(t, func(spec *v1.CandySpec) { spec.Flavor = "bitter" })
-	c := s.Until(t, lifecycle.Done, "Delivered").Status
+	c := s.Until(t, lifecycle.OutcomeSettled, "Delivered").Status
 	if c.Delivered.Flavor != "bitter" || c.Bars.Disposed != 1 {
 		t.Errorf("status is %+v", c)
 	}
@@ -108,13 +108,13 @@ func ordersAnew(t *testing.T, s System) {
 
 func releases(t *testing.T, s System) {
 	s.Apply(t, sweet)
-	s.Until(t, lifecycle.Waiting, "BarSoft")
+	s.Until(t, lifecycle.OutcomeWait, "BarSoft")
 	s.Delete(t, "Released")
 }
 
 func dead(t *testing.T, s System) {
 	s.Apply(t, sweet)
-	s.Until(t, lifecycle.Waiting, "BarSoft")
+	s.Until(t, lifecycle.OutcomeWait, "BarSoft")
 	s.Fault(t, machine.Faults{Down: true})
 	s.Delete(t, "MachineAbandoned")
 }

@@ -55,7 +55,7 @@ func (d Driver) Observe(ctx context.Context, c *v1.Candy) (candy.World, error) {
 func (d Driver) Act(ctx context.Context, c *v1.Candy, seen candy.World, s lifecycle.Step) error {
 	err := d.perform(ctx, d.job(c), s)
 	if errors.Is(err, errUnknown) || errors.Is(err, errConflict) {
-		return &lifecycle.Postponed{Because: err.Error()}
+		return &lifecycle.Deferred{Reason: err.Error()}
 	}
 	if err == nil {
 		count(c, seen, s)

@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/plannertest"
 	"github.com/governor-dev/governor/lifecycle/sim"
-	"github.com/governor-dev/governor/lifecycle/trial"
 
 	v1 "awesome.corp.com/chocolate-factory/api/v1"
 	"awesome.corp.com/chocolate-factory/candy"
@@ -25,8 +25,8 @@ import (
 
 var flavors = []string{"bitter", "dark", "milk", "sweet", "sweeeeeeet"}
 
-func life() sim.Life[*v1.Candy, candy.World] {
-	return sim.Life[*v1.Candy, candy.World]{
+func life() sim.Scenario[*v1.Candy, candy.World] {
+	return sim.Scenario[*v1.Candy, candy.World]{
 		Planner: candy.Planner{}, Gates: candy.Gates(),
 		Begin: func(chance *rand.Rand) (*v1.Candy, sim.Model[*v1.Candy, candy.World]) {
 			return &v1.Candy{Spec: v1.CandySpec{Flavor: flavors[chance.IntN(5)], Attempts: 1000}}, model.New(chance)
@@ -41,7 +41,7 @@ func life() sim.Life[*v1.Candy, candy.World] {
 	}
 }
 
-func TestLives(t *testing.T) { sim.Lives(t, life(), 2000) }
+func TestLives(t *testing.T) { sim.RunSeeds(t, life(), 2000) }
 
 // Whenever a candy is deleted, in whatever weather, it goes, and the machine is free or forgets it.
 func TestLivesThatEnd(t *testing.T) {
@@ -57,12 +57,12 @@ func TestLivesThatEnd(t *testing.T) {
 		}
 		return nil
 	}
-	sim.Lives(t, l, 500)
+	sim.RunSeeds(t, l, 500)
 }
 
 // What becomes of a bar, and what its number is, nobody can foretell: only that it is there, measured or away.
 func TestEffects(t *testing.T) {
-	trial.Effects(t, trial.Reality[*v1.Candy, candy.World]{Life: life(), Essence: func(seen candy.World, s lifecycle.Step) any {
+	plannertest.Effects(t, plannertest.ModelCheck[*v1.Candy, candy.World]{Scenario: life(), Normalize: func(seen candy.World, s lifecycle.Step) any {
 		if seen.Job == nil || s.Name == "MachineAnswers" {
 			return seen.Answers
 		}
@@ -82,13 +82,13 @@ func TestEffects(t *testing.T) {
 
 // inMemory is the contract's system on the model.
 type inMemory struct {
-	*trial.Stage[*v1.Candy, candy.World]
+	*plannertest.Harness[*v1.Candy, candy.World]
 	machine *machine.Machine
 }
 
 func newInMemory(*testing.T) contract.System {
 	m := model.New(rand.New(rand.NewPCG(1, 2)))
-	return inMemory{trial.Enter(candy.Planner{}, candy.Gates(), &v1.Candy{}, sim.Model[*v1.Candy, candy.World](m)), m.Machine}
+	return inMemory{plannertest.Enter(candy.Planner{}, candy.Gates(), &v1.Candy{}, sim.Model[*v1.Candy, candy.World](m)), m.Machine}
 }
 
 func (s inMemory) Apply(_ *testing.T, edit func(*v1.CandySpec)) {
@@ -100,13 +100,13 @@ func (s inMemory) Forget(*testing.T)                    { s.machine.Forget() }
 
 func (s inMemory) Until(t *testing.T, outcome lifecycle.Outcome, reason string) *v1.Candy {
 	t.Helper()
-	return s.Stage.Until(t, outcome, reason)
+	return s.Harness.Until(t, outcome, reason)
 }
 
 func (s inMemory) Delete(t *testing.T, reason string) {
 	t.Helper()
 	s.Want.DeletionTimestamp = &metav1.Time{Time: s.Now}
-	s.Stage.Until(t, lifecycle.Done, reason)
+	s.Harness.Until(t, lifecycle.OutcomeSettled, reason)
 }
 
 func TestContract(t *testing.T) { contract.Run(t, newInMemory) }
@@ -136,13 +136,13 @@ func (w wired) Tick(now time.Time, _ *rand.Rand) { *w.now = now }
 
 func newOverHTTP(t *testing.T) contract.System {
 	m := model.New(rand.New(rand.NewPCG(1, 2)))
-	now := trial.Noon
+	now := plannertest.TestTime
 	s := httptest.NewServer(server.New(m.Machine, func() time.Time { return now }))
 	t.Cleanup(s.Close)
 	want := &v1.Candy{}
 	want.UID = "7d1c"
 	w := wired{Model: m, driver: driver.At(func(*v1.Candy) string { return s.URL }), now: &now, t: t, want: want.DeepCopyObject().(*v1.Candy)}
-	return inMemory{trial.Enter(candy.Planner{}, candy.Gates(), want, sim.Model[*v1.Candy, candy.World](w)), m.Machine}
+	return inMemory{plannertest.Enter(candy.Planner{}, candy.Gates(), want, sim.Model[*v1.Candy, candy.World](w)), m.Machine}
 }
 
 func TestContractOverHTTP(t *testing.T) { contract.Run(t, newOverHTTP) }

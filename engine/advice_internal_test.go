@@ -1,0 +1,160 @@
+package engine
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+var fakeKind = schema.GroupVersionKind{Group: "fakes.example.com", Version: "v1", Kind: "Fake"}
+
+// talkative says which generations it was asked about.
+type talkative struct {
+	lifecycle.Planner[*fake, struct{}]
+}
+
+func (talkative) Warnings(old, want *fake) []string {
+	if want.Name == "cursed" {
+		panic("the planner is in a bad mood")
+	}
+	if old == nil {
+		return []string{fmt.Sprintf("new %d", want.Generation)}
+	}
+	return []string{fmt.Sprintf("from %d to %d", old.Generation, want.Generation)}
+}
+
+// silent is a planner without advice.
+type silent struct {
+	lifecycle.Planner[*fake, struct{}]
+}
+
+func asked(t testing.TB, old, want any) admission.Request {
+	t.Helper()
+	req := admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: "1", Namespace: "mine", Operation: admissionv1.Update, Object: raw(t, want), OldObject: raw(t, old),
+	}}
+	if old == nil {
+		req.Operation = admissionv1.Create
+	}
+	return req
+}
+
+func raw(t testing.TB, obj any) runtime.RawExtension {
+	t.Helper()
+	if obj == nil {
+		return runtime.RawExtension{}
+	}
+	bytes, err := json.Marshal(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runtime.RawExtension{Raw: bytes}
+}
+
+func generation(n int64) *fake {
+	f := &fake{}
+	f.SetGroupVersionKind(fakeKind)
+	f.Name, f.Generation = "f", n
+	return f
+}
+
+func (f *fake) with(edit func(*fake)) *fake {
+	edit(f)
+	return f
+}
+
+func TestAdvice(t *testing.T) {
+	cases := map[string]struct {
+		reason     string
+		planner    lifecycle.Planner[*fake, struct{}]
+		namespaces []string
+		old, want  any
+		says       []string
+	}{
+		"Created":   {"a new object is advised on", talkative{}, nil, nil, generation(1), []string{"new 1"}},
+		"Changed":   {"so is a change", talkative{}, nil, generation(1), generation(2), []string{"from 1 to 2"}},
+		"Same":      {"a label or a finalizer is no change of the wish", talkative{}, nil, generation(1), generation(1), nil},
+		"Leaving":   {"nobody needs advice about what goes", talkative{}, nil, generation(1), generation(2).with(leave), nil},
+		"Elsewhere": {"this operator will not act there", talkative{}, []string{"theirs"}, nil, generation(1), nil},
+		"Here":      {"here it will", talkative{}, []string{"theirs", "mine"}, nil, generation(1), []string{"new 1"}},
+		"Silent":    {"advice is optional", silent{}, nil, nil, generation(1), nil},
+		"Panic":     {"a bug keeps nobody from working", talkative{}, nil, nil, generation(1).with(curse), nil},
+		"Garbage":   {"nor does what cannot be read", talkative{}, nil, nil, "an object", nil},
+		"OldBroken": {"or could be read in former times only", talkative{}, nil, "an object", generation(1), nil},
+		"Nothing":   {"nor a request without an object", talkative{}, nil, nil, nil, nil},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			a := newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: c.planner}, c.namespaces, fakeScheme())
+			answer := a.Handle(t.Context(), asked(t, c.old, c.want))
+			if diff := cmp.Diff(c.says, answer.Warnings); diff != "" || !answer.Allowed {
+				t.Errorf("%s: allowed %v, %s", c.reason, answer.Allowed, diff)
+			}
+		})
+	}
+}
+
+func curse(f *fake) { f.Name = "cursed" }
+func leave(f *fake) { f.DeletionTimestamp = new(metav1.NewTime(time.Unix(0, 0))) }
+
+func fakeScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	s.AddKnownTypeWithName(fakeKind, &fake{})
+	return s
+}
+
+func TestEachKindIsAskedItsOwn(t *testing.T) {
+	a := &router{}
+	a.kinds.Store(fakeKind, newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme()))
+	req := asked(t, nil, generation(1))
+	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 0 {
+		t.Errorf("nobody knows a kind without a name, got %v", answer)
+	}
+	req.Kind = metav1.GroupVersionKind(fakeKind)
+	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 1 {
+		t.Errorf("its own planner knows it, got %v", answer)
+	}
+}
+
+func BenchmarkAdvice(b *testing.B) {
+	a := newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme())
+	req := asked(b, generation(1), generation(2))
+	for b.Loop() {
+		a.Handle(b.Context(), req)
+	}
+}
+
+// The warning about a deletion tells orphaned dependents from those that go, as the API server does.
+func TestOrphans(t *testing.T) {
+	cases := map[string]struct {
+		options    string
+		finalizers []string
+		want       bool
+	}{
+		"Default":             {`{}`, nil, false},
+		"Background":          {`{"propagationPolicy":"Background"}`, []string{"orphan"}, false},
+		"Foreground":          {`{"propagationPolicy":"Foreground"}`, nil, false},
+		"Orphan":              {`{"propagationPolicy":"Orphan"}`, []string{"foregroundDeletion"}, true},
+		"OldOrphan":           {`{"orphanDependents":true}`, nil, true},
+		"OldBackground":       {`{"orphanDependents":false}`, []string{"orphan"}, false},
+		"FinalizerOrphan":     {`{}`, []string{"a.b/c", "orphan"}, true},
+		"FinalizerForeground": {`{}`, []string{"foregroundDeletion", "orphan"}, false},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			if got := orphans([]byte(c.options), c.finalizers); got != c.want {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

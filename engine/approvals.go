@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/policy"
+	"github.com/governor-dev/governor/lifecycle/preview"
+)
+
+// approvedIndex finds approvals by the object that they name.
+const approvedIndex = "governor.dev/approved"
+
+func indexApproved(obj client.Object) []string {
+	a, ok := obj.(*v1alpha1.Approval)
+	if !ok {
+		return nil
+	}
+	return []string{approved(schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}, a.Spec.Object.Name)}
+}
+
+func approved(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+// approvalChanged wakes the object that is named, unless only the status changed.
+func (r *policyStore) approvalChanged(old, now client.Object) {
+	if old != nil && now != nil && old.GetGeneration() == now.GetGeneration() {
+		return
+	}
+	for _, obj := range []client.Object{old, now} {
+		if a, ok := obj.(*v1alpha1.Approval); ok {
+			f := r.running()[schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}]
+			if f != nil {
+				f.wake(types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.Object.Name})
+			}
+			return
+		}
+	}
+}
+
+// readAgain wakes the objects of all approvals: who was woken before they could be read
+// has read none.
+func (r *policyStore) readAgain(ctx context.Context) {
+	list := &v1alpha1.ApprovalList{}
+	if err := r.approvals.list(ctx, list); err != nil {
+		return // it ends, and begins anew
+	}
+	for i := range list.Items {
+		r.approvalChanged(nil, &list.Items[i])
+	}
+}
+
+// approvals are those that name the object.
+func (e *engine[T, W]) approvals(ctx context.Context, key types.NamespacedName) []*v1alpha1.Approval {
+	if e.operator.policies.approvals == nil {
+		return nil
+	}
+	list := &v1alpha1.ApprovalList{}
+	err := e.operator.policies.approvals.list(ctx, list, client.InNamespace(key.Namespace),
+		client.MatchingFields{approvedIndex: approved(e.gvk.GroupKind(), key.Name)})
+	if err != nil {
+		logf.FromContext(ctx).Error(err, "approvals cannot be read, so none counts")
+		return nil
+	}
+	var all []*v1alpha1.Approval
+	for i := range list.Items {
+		if list.Items[i].DeletionTimestamp == nil {
+			all = append(all, &list.Items[i])
+		}
+	}
+	return all
+}
+
+// ahead is what is left to do for the object, as a preview has it.
+func (e *engine[T, W]) ahead(obj T, seen W) policy.RemainingPlan {
+	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	plan, _, _ := subject.Unroll(obj, seen, e.now())
+	a := policy.RemainingPlan{Object: e.subject(obj), UID: string(obj.GetUID()), Generation: obj.GetGeneration()}
+	a.Author, a.OtherUser = lifecycle.AuthorOf(obj), e.selecting(obj).WantsOtherUser()
+	for _, s := range plan.Actions() {
+		a.Steps = append(a.Steps, s.Step)
+	}
+	return a
+}
+
+// value tells everybody whose approval names the object what it is worth now. After a
+// step it is left to the next turn, which sees what became of the world.
+func (e *engine[T, W]) value(ctx context.Context, r *result[T, W]) {
+	if !r.observed || r.panicked || r.taken != nil {
+		return
+	}
+	all := e.approvals(ctx, r.key)
+	if len(all) == 0 {
+		return
+	}
+	ahead := e.ahead(r.obj, r.seen)
+	if r.held != nil {
+		ahead = e.ahead(r.held.obj, r.held.seen)
+	}
+	for _, a := range all {
+		worth := policy.ApprovalStateOf(a, ahead, e.now())
+		if ends := a.Spec.Expires.Time; worth.Valid && (r.expires.IsZero() || ends.Before(r.expires)) {
+			r.expires = ends
+		}
+		e.certify(ctx, a, worth)
+	}
+}
+
+// revoke tells that the object is gone that was approved for.
+func (e *engine[T, W]) revoke(ctx context.Context, key types.NamespacedName) {
+	for _, a := range e.approvals(ctx, key) {
+		e.certify(ctx, a, policy.ApprovalState{Reason: policy.ObjectGone, Message: "The " + a.Spec.Object.Kind + " " + key.Name + " is gone."})
+	}
+}
+
+// certify writes what the approval is worth, if that is new. Whoever wrote it meanwhile
+// wakes the object again, so a conflict is nothing.
+func (e *engine[T, W]) certify(ctx context.Context, a *v1alpha1.Approval, w policy.ApprovalState) {
+	fact := lifecycle.Condition{Type: policy.Valid, Status: lifecycle.StatusOf(w.Valid), Reason: w.Reason, Message: w.Message}
+	a = a.DeepCopy()
+	before := a.Status.Conditions
+	a.Status.Conditions = lifecycle.Merge(before, []lifecycle.Condition{fact}, a.Generation, metav1.NewTime(e.now()))
+	if equality.Semantic.DeepEqual(before, a.Status.Conditions) {
+		return
+	}
+	err := e.client.Status().Update(ctx, a)
+	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
+		logf.FromContext(ctx).Error(err, "cannot tell what an approval is worth", "approval", a.Name)
+	}
+}

@@ -1,0 +1,152 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// observeOnly is what a paused object gets of a turn: how it is, and what others changed.
+func (e *engine[T, W]) observeOnly(ctx context.Context, r *result[T, W]) {
+	sight := e.app.Planner.Next(r.obj, r.seen, e.now())
+	r.sight = &sight
+	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
+	if err == nil {
+		r.drifts, err = e.applier.Drifts(ctx, r.obj, uncertified(wanted), e.isProvided(ctx, r))
+	}
+	if err == nil {
+		err = e.overdue(ctx, r, wanted)
+	}
+	if err != nil {
+		logf.FromContext(ctx).V(1).Info("cannot see all drift of a paused object", "cause", err.Error())
+	}
+}
+
+// overdue names the Secrets whose certificates a pause keeps from being renewed. Nothing is
+// written; the object has another turn when the next certificate is due.
+func (e *engine[T, W]) overdue(ctx context.Context, r *result[T, W], wanted []lifecycle.Object) error {
+	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
+	if err != nil {
+		return err
+	}
+	r.due = filled.Due
+	for _, i := range filled.Issued {
+		r.overdue = append(r.overdue, i.Secret)
+	}
+	slices.Sort(r.overdue)
+	r.overdue = slices.Compact(r.overdue)
+	return nil
+}
+
+// overdueFact is the condition while a pause keeps certificates from being renewed.
+func overdueFact(secrets []string) []lifecycle.Condition {
+	if len(secrets) == 0 {
+		return nil
+	}
+	return []lifecycle.Condition{{
+		Type: lifecycle.ConditionCertificatesDue, Status: metav1.ConditionTrue, Reason: lifecycle.ConditionPaused, Message: fmt.Sprintf(
+			"Certificates are missing or due for renewal in the Secrets %s. The object is paused; end the pause to renew them.",
+			strings.Join(secrets, ", ")),
+	}}
+}
+
+// applyAroundDrift provides around what others changed. What was provided before a restart is known
+// from the revision. Certificates are none of it: they are mended in any case.
+func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *result[T, W], wanted, filled []lifecycle.Object) error {
+	names, err := e.applier.Names(uncertified(wanted))
+	if err != nil {
+		return err
+	}
+	before, err := e.revisions.Provided(ctx, r.obj)
+	if err != nil {
+		return err
+	}
+	r.spared = names
+	r.changes, r.drifts, err = e.applier.ApplyAround(ctx, r.obj, filled, before)
+	return err
+}
+
+// isProvided reports whether the present spec has been provided. The status of a paused
+// object is about a spec that was only looked at, so its newest revision decides.
+func (e *engine[T, W]) isProvided(ctx context.Context, r *result[T, W]) bool {
+	observedGeneration, conditions := r.obj.StatusFields()
+	if *observedGeneration != r.obj.GetGeneration() {
+		return false
+	}
+	if !apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionPaused) {
+		return true
+	}
+	kept, err := e.revisions.Kept(ctx, r.obj)
+	if err != nil {
+		logf.FromContext(ctx).V(1).Info("it is not known whether the spec was provided before", "cause", err.Error())
+	}
+	return kept && err == nil
+}
+
+// uncertified are the wanted objects less the certificates: only issuing them tells what
+// they should be.
+func uncertified(wanted []lifecycle.Object) []lifecycle.Object {
+	return slices.DeleteFunc(slices.Clone(wanted), func(obj lifecycle.Object) bool {
+		_, asks, _ := lifecycle.CertificateOf(obj)
+		return asks
+	})
+}
+
+// driftFact is the condition while something is left as others made it.
+func driftFact(drifts []apply.Drift) []lifecycle.Condition {
+	if len(drifts) == 0 {
+		return nil
+	}
+	return []lifecycle.Condition{{
+		Type: lifecycle.ConditionDrifted, Status: metav1.ConditionTrue, Reason: changedByOthers, Message: enumerated(drifts),
+	}}
+}
+
+const changedByOthers = "ChangedByOthers"
+
+// enumerated names the first few, and how many more there are.
+func enumerated(drifts []apply.Drift) string {
+	const enough = 6
+	var all []string
+	for _, d := range drifts[:min(len(drifts), enough)] {
+		all = append(all, d.String())
+	}
+	said := "Others changed what the operator provides, and it is left as it is: " + strings.Join(all, "; ")
+	if more := len(drifts) - enough; more > 0 {
+		said += fmt.Sprintf(" and %d more", more)
+	}
+	return said + "."
+}
+
+// newDrift reports whether the status does not say yet what has drifted.
+func (r *result[T, W]) newDrift() bool {
+	if len(r.drifts) == 0 {
+		return false
+	}
+	_, conditions := r.before.StatusFields()
+	c := apimeta.FindStatusCondition(*conditions, lifecycle.ConditionDrifted)
+	return c == nil || c.Message != enumerated(r.drifts)
+}
+
+// seenFacts are Ready, Reconciling and Stalled of a paused object: what is seen, and that
+// nothing is done about it.
+func seenFacts(sight lifecycle.Decision) []lifecycle.Condition {
+	if sight.Outcome != lifecycle.OutcomeSettled {
+		sight.Message += " Nothing is done about it: it is paused."
+	}
+	facts := lifecycle.StandardConditions(sight)
+	for i, f := range facts {
+		if f.Type == lifecycle.ConditionReconciling {
+			facts[i].Status, facts[i].Reason, facts[i].Message = metav1.ConditionFalse, lifecycle.ConditionPaused, "It is paused."
+		}
+	}
+	return facts
+}

@@ -1,0 +1,71 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/governor-dev/governor/kube/apply"
+	"github.com/governor-dev/governor/kube/certificate"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// going is when to look again whether an object of an earlier time has gone.
+const going = time.Second
+
+const (
+	// apiError is the reason when nothing better is known.
+	apiError = "APIError"
+	// cannotCompare is the reason when an object and its declaration could not be compared.
+	cannotCompare = "CannotCompare"
+	// postponed is the reason of a step that was not begun.
+	postponed = "Postponed"
+)
+
+// explain makes a decision of a failed write: whether it is worth repeating soon,
+// or somebody has to do something, and what.
+func explain(err error) lifecycle.Decision {
+	var foreign *apply.ForeignError
+	var stale *apply.GoingError
+	var compare *apply.CompareError
+	var later *lifecycle.Deferred
+	var recipe *certificate.RequestError
+	var decided *lifecycle.DecisionError
+	switch {
+	case errors.As(err, &decided):
+		return decided.Decision
+	case errors.As(err, &later):
+		return lifecycle.RetryIn(later.After, postponed, "Not now: "+later.Reason+".")
+	case errors.As(err, &recipe):
+		return lifecycle.Block("CannotRender", recipe.Error()+".")
+	case errors.As(err, &compare):
+		return lifecycle.RetryIn(0, cannotCompare, fmt.Sprintf("%s. Nothing was written; Governor tries again.", statement(compare)))
+	case errors.As(err, &foreign):
+		return lifecycle.Block("NameTaken", fmt.Sprintf(
+			"%s. It is left alone. Remove or rename it, or give this object another name.", foreign))
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return lifecycle.Block("NamespaceTerminating", "The namespace is being deleted; nothing is created in it any more.")
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
+		return lifecycle.Block("QuotaExceeded", fmt.Sprintf(
+			"%s. Raise the quota or free some of it; it is tried again by itself.", statement(err)))
+	case apierrors.IsForbidden(err):
+		return lifecycle.Block("Forbidden", fmt.Sprintf("%s. Grant the operator what it lacks.", statement(err)))
+	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
+		return lifecycle.Block("Refused", fmt.Sprintf("%s. Change the spec accordingly.", statement(err)))
+	case errors.As(err, &stale):
+		return lifecycle.RetryIn(going, "PreviousStillDeleting", stale.Error()+".")
+	case apierrors.IsConflict(err):
+		return lifecycle.RetryIn(0, "Conflict", "Somebody else changed the object at the same time; it is tried again.")
+	}
+	return lifecycle.RetryIn(0, apiError, "The API server did not accept a write; it is tried again.")
+}
+
+// statement is the error on one line, without the full stop that some have.
+func statement(err error) string {
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return strings.TrimSuffix(first, ".")
+}

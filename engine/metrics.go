@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// The engine's metrics, besides those of controller-runtime.
+var (
+	running = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "governor_app_running", Help: "1 if the application's CRD exists and this operator leads.",
+	}, []string{"app"})
+	objects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "governor_objects", Help: "Objects seen, by the outcome of their last turn.",
+	}, []string{"app", "state"})
+	steps = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "governor_steps_total", Help: "Steps taken.",
+	}, []string{"app", "step", "class", "result"})
+	holds = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "governor_gate_holds_total", Help: "Turns in which a gate held a step.",
+	}, []string{"app", "gate"})
+	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "governor_resource_writes_total", Help: "Resources created, configured or pruned.",
+	}, []string{"app", "kind", "verb"})
+	panics = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "governor_panics_total", Help: "Panics contained in the turn of one object.",
+	}, []string{"app"})
+	readyAfter = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "governor_time_to_ready_seconds", Help: "From the first sight of a generation, or of a loss, to Ready.",
+		Buckets: prometheus.ExponentialBuckets(0.25, 2, 13),
+	}, []string{"app"})
+	drifted = prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "governor_drifted_objects", Help: "Objects of which others changed something that is left as it is.",
+	}, []string{"app"})
+	slots = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "governor_budget_slots_taken", Help: "Slots of the fleet's disruption budget in use.",
+	})
+)
+
+func init() {
+	metrics.Registry.MustRegister(running, objects, steps, holds, writes, panics, readyAfter, drifted, slots)
+}
+
+func (e *engine[T, W]) measure(r *result[T, W]) {
+	for _, c := range r.changes {
+		writes.WithLabelValues(e.app.Name, c.Kind, string(c.Verb)).Inc()
+	}
+	for _, refusal := range r.refusals {
+		holds.WithLabelValues(e.app.Name, refusal.Gate).Inc()
+	}
+	if r.taken != nil {
+		result := "ok"
+		if r.taken.err != nil {
+			result = "error"
+		}
+		steps.WithLabelValues(e.app.Name, r.taken.step.Name, string(r.taken.step.Class), result).Inc()
+	}
+	state := string(r.decision.Outcome)
+	if r.paused {
+		state = "Paused"
+	}
+	e.progress.note(r.key, state)
+	e.progress.drift(r.key, len(r.drifts) > 0)
+}
+
+// progress remembers each object's state, for the gauges and for how long it took
+// to be ready.
+type progress struct {
+	app string
+	now func() time.Time
+
+	mu     sync.Mutex
+	states map[types.NamespacedName]string
+	since  map[types.NamespacedName]time.Time
+	drifts map[types.NamespacedName]bool
+}
+
+func newProgress(app string, now func() time.Time) *progress {
+	return &progress{
+		app: app, now: now,
+		states: map[types.NamespacedName]string{}, since: map[types.NamespacedName]time.Time{},
+		drifts: map[types.NamespacedName]bool{},
+	}
+}
+
+// note moves the object to the state. An object that leaves Settled, or is new,
+// begins a time to ready.
+func (p *progress) note(key types.NamespacedName, state string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.states[key]
+	p.move(key, was, state)
+	began, moving := p.since[key]
+	switch settled := state == string(lifecycle.OutcomeSettled); {
+	case settled && moving:
+		readyAfter.WithLabelValues(p.app).Observe(p.now().Sub(began).Seconds())
+		delete(p.since, key)
+	case !settled && !moving:
+		p.since[key] = p.now()
+	}
+}
+
+func (p *progress) move(key types.NamespacedName, from, to string) {
+	if from == to {
+		return
+	}
+	if from != "" {
+		objects.WithLabelValues(p.app, from).Dec()
+	}
+	if to == "" {
+		delete(p.states, key)
+		return
+	}
+	objects.WithLabelValues(p.app, to).Inc()
+	p.states[key] = to
+}
+
+// drift notes whether something of the object is left as others made it.
+func (p *progress) drift(key types.NamespacedName, is bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drifted(key, is)
+}
+
+func (p *progress) drifted(key types.NamespacedName, is bool) {
+	switch {
+	case is == p.drifts[key]:
+		return
+	case is:
+		p.drifts[key] = true
+	default:
+		delete(p.drifts, key)
+	}
+	drifted.WithLabelValues(p.app).Set(float64(len(p.drifts)))
+}
+
+func (p *progress) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.move(key, p.states[key], "")
+	p.drifted(key, false)
+	delete(p.since, key)
+}
+
+// forgetApp drops the gauges of an application that no longer runs.
+func forgetApp(app string) {
+	running.WithLabelValues(app).Set(0)
+	objects.DeletePartialMatch(prometheus.Labels{"app": app})
+	drifted.DeleteLabelValues(app)
+}

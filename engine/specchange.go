@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/governor-dev/governor/kube/revision"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// origin is what a step that a planner takes for a change of the spec goes back to.
+type origin int
+
+const (
+	// fromChange is a change of the spec since all was last as declared.
+	fromChange origin = iota
+	// fromNew is a new object: nothing of it has been as declared before.
+	fromNew
+	// fromWorld is the world: the spec that worked last needs the same step now.
+	fromWorld
+)
+
+// originOf tells a step that a change of the spec asks for from one that repairs. A planner
+// sees the world and not its past, so the engine asks it for the step of the spec that
+// worked last. What is unknown counts as a change: a freeze holds it.
+func (e *engine[T, W]) originOf(ctx context.Context, obj T, seen W, step lifecycle.Step) origin {
+	if deleting(obj) {
+		return fromChange // a deletion is a change that was never there before
+	}
+	was, err := e.revisions.Settled(ctx, obj)
+	switch {
+	case err != nil:
+		logf.FromContext(ctx).V(1).Info("the origin of a step is unknown", "cause", err.Error())
+		return fromChange
+	case was:
+		return fromWorld
+	}
+	return e.counterfactual(ctx, obj, seen, step)
+}
+
+// neededBefore reports whether the spec that worked last needs the same step now, although
+// the present one has not worked yet.
+func (e *engine[T, W]) neededBefore(ctx context.Context, obj T, seen W, step lifecycle.Step) bool {
+	was, err := e.revisions.Settled(ctx, obj)
+	return err == nil && !was && e.counterfactual(ctx, obj, seen, step) == fromWorld
+}
+
+// counterfactual asks for the step that the spec which worked last would need.
+func (e *engine[T, W]) counterfactual(ctx context.Context, obj T, seen W, step lifecycle.Step) origin {
+	last, err := e.lastSettled(ctx, obj)
+	switch {
+	case err != nil:
+		return fromChange
+	case last.Number == 0:
+		return fromNew
+	}
+	want, err := e.respecified(obj, last)
+	if err != nil || last.APIVersion != e.gvk.GroupVersion().String() {
+		return fromChange
+	}
+	if next := e.app.Planner.Next(want, seen, e.now()).Step; next.Name == step.Name && next.Target == step.Target {
+		return fromWorld
+	}
+	return fromChange
+}
+
+// settledSpec is the revision that settled last before one spec of an object.
+type settledSpec struct {
+	uid        types.UID
+	generation int64
+	digest     string
+	last       revision.Revision
+}
+
+// lastSettled is the last revision with another spec that has settled; one of number 0 if
+// there is none. It is read once for each spec of a generation.
+func (e *engine[T, W]) lastSettled(ctx context.Context, obj T) (revision.Revision, error) {
+	key := client.ObjectKeyFromObject(obj)
+	_, digest, err := revision.SpecOf(obj)
+	if err != nil {
+		return revision.Revision{}, err
+	}
+	of := settledSpec{uid: obj.GetUID(), generation: obj.GetGeneration(), digest: digest}
+	if known, ok := e.settled.get(key); ok && known.uid == of.uid && known.generation == of.generation && known.digest == digest {
+		return known.last, nil
+	}
+	all, err := e.revisions.List(ctx, obj)
+	if err != nil {
+		return revision.Revision{}, err
+	}
+	of.last, _ = revision.LastSettled(all, digest)
+	e.settled.put(key, of)
+	return of.last, nil
+}

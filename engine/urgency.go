@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Queue priorities. What a restart finds at rest has the library's own, which is
+// lower than both.
+const (
+	// urgent is that of an object that lost something.
+	urgent = 100
+	// ordinary is that of a wish.
+	ordinary = 0
+)
+
+// ownedHandler hears of what belongs to objects.
+type ownedHandler struct {
+	gather time.Duration // how long more news are waited for
+	heard  func(key types.NamespacedName)
+}
+
+// belongings wakes the object that the label names, after the time in which news are
+// gathered; a loss wakes it before others. Of what passes from one object to another
+// both hear.
+func (r ownedHandler) belongings() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { r.wake(q, nil, e.Object) },
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if instanceOf(e.ObjectOld) != instanceOf(e.ObjectNew) {
+				r.wake(q, new(urgent), e.ObjectOld)
+			}
+			if lost(e.ObjectOld, e.ObjectNew) {
+				r.wake(q, new(urgent), e.ObjectNew)
+				return
+			}
+			r.wake(q, nil, e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { r.wake(q, new(urgent), e.Object) },
+	}
+}
+
+// lost reports whether a pod did its work and does it no more.
+func lost(before, now client.Object) bool {
+	was, ok := before.(*corev1.Pod)
+	if !ok {
+		return false
+	}
+	is, ok := now.(*corev1.Pod)
+	return ok && (answers(was) && !answers(is) || !ended(was) && ended(is))
+}
+
+func answers(p *corev1.Pod) bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded
+}
+
+func instanceOf(obj client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{
+		Namespace: obj.GetNamespace(), Name: obj.GetLabels()[lifecycle.LabelInstance],
+	}}
+}
+
+// wake gives the object that obj belongs to a turn. The queue joins what comes for the
+// same object until then, and knows by itself what a restart finds at rest.
+func (r ownedHandler) wake(q queue, priority *int, obj client.Object) {
+	req := instanceOf(obj)
+	r.heard(req.NamespacedName)
+	if pq, ok := q.(priorityqueue.PriorityQueue[reconcile.Request]); ok {
+		pq.AddWithOpts(priorityqueue.AddOpts{Priority: priority, After: r.gather}, req)
+		return
+	}
+	q.AddAfter(req, r.gather)
+}
+
+// priority returns the priority of the turn after this decision. Nil leaves it: a
+// turn that is tried again is as urgent as it was.
+func priority(d lifecycle.Decision) *int {
+	switch {
+	case d.IsRepair():
+		return new(urgent)
+	case d.Outcome == lifecycle.OutcomeRetry:
+		return nil
+	}
+	return new(ordinary)
+}

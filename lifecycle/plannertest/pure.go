@@ -1,0 +1,125 @@
+package plannertest
+
+import (
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/utils/dump"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// asked is how often each question is put: an answer by chance is rarely the same three times.
+const asked = 3
+
+// purityError is thrown where a method is at fault, and caught where the story is told.
+type purityError struct {
+	fault Fault
+	says  string
+}
+
+// watched is a planner that is watched at every question.
+type watched[T lifecycle.Resource, W any] struct{ lifecycle.Planner[T, W] }
+
+func (p watched[T, W]) Resources(want T, seen W) ([]lifecycle.Object, error) {
+	type answer struct {
+		objects []lifecycle.Object
+		err     error
+	}
+	a := pure("Resources", []any{want, seen}, func() answer {
+		objects, err := p.Planner.Resources(want, seen)
+		return answer{objects, err}
+	})
+	return a.objects, a.err
+}
+
+func (p watched[T, W]) Next(want T, seen W, now time.Time) lifecycle.Decision {
+	return pure("Next", []any{want, seen}, func() lifecycle.Decision { return p.Planner.Next(want, seen, now) })
+}
+
+func (p watched[T, W]) Effect(seen W, step lifecycle.Step) (during, after W) {
+	type answer struct{ during, after W }
+	a := pure("Effect", []any{seen, step}, func() answer {
+		during, after := p.Planner.Effect(seen, step)
+		return answer{during, after}
+	})
+	return a.during, a.after
+}
+
+// Status may write into want, and nothing else: the same twice leaves it as once.
+func (p watched[T, W]) Status(want T, seen W) {
+	pure("Status", []any{seen}, func() T {
+		told := want.DeepCopyObject().(T)
+		p.Planner.Status(told, seen)
+		return told
+	})
+	spec := want.DeepCopyObject().(T)
+	p.Planner.Status(want, seen)
+	once := dump.ForHash(want)
+	p.Planner.Status(want, seen)
+	if twice := dump.ForHash(want); once != twice {
+		panic(purityError{Impure, "Status writes something else when it is asked again for the same world, " +
+			"so the status is never at rest: " + difference(once, twice)})
+	}
+	if changed := metadata(spec) != metadata(want); changed {
+		panic(purityError{MutatesInput, "Status changes the metadata of the object: only status fields are its own."})
+	}
+}
+
+func metadata(obj lifecycle.Object) string {
+	return dump.ForHash([]any{obj.GetName(), obj.GetLabels(), obj.GetAnnotations(), obj.GetFinalizers(), obj.GetGeneration()})
+}
+
+func (p watched[T, W]) Conditions(want T, seen W, d lifecycle.Decision) []lifecycle.Condition {
+	return pure("Conditions", []any{want, seen, d}, func() []lifecycle.Condition { return p.Planner.Conditions(want, seen, d) })
+}
+
+// pure asks several times and blames the method if the answers differ, or if what it was given is changed.
+func pure[A any](method string, given []any, ask func() A) A {
+	before := dump.ForHash(given)
+	answer := ask()
+	first := dump.ForHash(answer)
+	if after := dump.ForHash(given); after != before {
+		panic(purityError{MutatesInput, method + " changes what it was given; it must work on a copy: " + difference(before, after)})
+	}
+	for range asked - 1 {
+		if again := dump.ForHash(ask()); again != first {
+			panic(purityError{Impure, method + " answers differently to the same question. " +
+				"Time and chance are arguments, maps are iterated in a sorted order: " + difference(first, again)})
+		}
+	}
+	return answer
+}
+
+// difference is what two dumps do not have in common.
+func difference(a, b string) string {
+	return "\n" + cmp.Diff(apart(a), apart(b))
+}
+
+// apart is a dump with its fields on lines of their own.
+func apart(s string) string { return strings.NewReplacer("{", "{\n", "}", "\n}", " ", "\n").Replace(s) }
+
+// caught calls f and returns who is to blame, or nil. A panic of the planner is a blame, too.
+func caught(f func()) (b *purityError) {
+	defer func() {
+		switch thrown := recover().(type) {
+		case nil:
+		case purityError:
+			b = &thrown
+		default:
+			b = &purityError{Panics, fmt.Sprintf("the planner panics: %v\n%s", thrown, culprit())}
+		}
+	}()
+	f()
+	return nil
+}
+
+// culprit is where it panicked: the lines of the stack below the panic itself.
+func culprit() string {
+	_, below, _ := strings.Cut(string(debug.Stack()), "panic(")
+	lines := strings.Split(below, "\n")
+	return strings.Join(lines[min(2, len(lines)):min(8, len(lines))], "\n")
+}

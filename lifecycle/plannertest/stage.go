@@ -1,0 +1,109 @@
+package plannertest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/sim"
+)
+
+// Harness is the engine's loop on a model in fair weather and logical time, for tests that say themselves what happens.
+type Harness[T lifecycle.Resource, W any] struct {
+	Planner lifecycle.Planner[T, W]
+	Gates   []lifecycle.Gate[W]
+
+	// Hold returns why policies hold the step; nil holds none. Needed reports that the spec
+	// which worked last needs a step, too; nil means that it needs none.
+	Hold   func(lifecycle.Step) []lifecycle.Refusal
+	Needed func(seen W, s lifecycle.Step) bool
+
+	// Want is the object; a test edits it as a user would. A turn replaces it when the status changes.
+	Want T
+	// Model is the application and its cluster.
+	Model sim.Model[T, W]
+	// Now is the logical time.
+	Now time.Time
+	// Steps are those that were taken, in their order.
+	Steps []lifecycle.Step
+
+	rng *rand.Rand
+}
+
+// Enter returns a stage at Noon, with chance that is always the same.
+func Enter[T lifecycle.Resource, W any](p lifecycle.Planner[T, W], gates []lifecycle.Gate[W], want T, m sim.Model[T, W]) *Harness[T, W] {
+	return &Harness[T, W]{Planner: p, Gates: gates, Want: want, Model: m, Now: TestTime, rng: rand.New(rand.NewPCG(1, 2))}
+}
+
+// Tick lets a second pass.
+func (s *Harness[T, W]) Tick() {
+	s.Now = s.Now.Add(time.Second)
+	s.Model.Tick(s.Now, s.rng)
+}
+
+// Turn is one turn of the engine. An error is one of the model: of Provide or of Act.
+func (s *Harness[T, W]) Turn() (lifecycle.Decision, error) {
+	d, seen, err := s.decide()
+	if err != nil || d.Outcome != lifecycle.OutcomeProceed {
+		return d, err
+	}
+	during, _ := s.Planner.Effect(seen, d.Step)
+	return s.act(d, seen, during)
+}
+
+// decide is the turn up to the step.
+func (s *Harness[T, W]) decide() (d lifecycle.Decision, seen W, err error) {
+	seen = s.Model.Observe(s.Now)
+	objects, err := s.Planner.Resources(s.Want.DeepCopyObject().(T), seen)
+	if err != nil {
+		return lifecycle.Block("CannotRender", err.Error()), seen, nil
+	}
+	if err := s.Model.Provide(s.Want, objects, sim.NoFaults()); err != nil {
+		return d, seen, fmt.Errorf("cannot provide: %w", err)
+	}
+	d = s.Planner.Next(s.Want, seen, s.Now)
+	told := s.Want.DeepCopyObject().(T)
+	s.Planner.Status(told, seen)
+	s.Want = told
+	return d, seen, nil
+}
+
+func (s *Harness[T, W]) act(d lifecycle.Decision, seen, during W) (lifecycle.Decision, error) {
+	if held := lifecycle.Judge(s.Gates, seen, during, d.Step); len(held) > 0 {
+		return lifecycle.Held(d.Step, held[0]), nil
+	}
+	if s.Hold != nil {
+		if held := s.Hold(d.Step); len(held) > 0 {
+			return s.goOn(d, seen, held)
+		}
+	}
+	s.Steps = append(s.Steps, d.Step)
+	return d, s.Model.Act(s.Want, seen, d.Step, sim.NoFaults())
+}
+
+// goOn takes the repair behind a wish that policies hold.
+func (s *Harness[T, W]) goOn(d lifecycle.Decision, seen W, held []lifecycle.Refusal) (lifecycle.Decision, error) {
+	next := d.Instead(func(step lifecycle.Step) bool { return s.Needed != nil && s.Needed(seen, step) })
+	if next.Outcome != lifecycle.OutcomeProceed {
+		return lifecycle.Held(d.Step, held...), nil
+	}
+	during, _ := s.Planner.Effect(seen, next.Step)
+	return s.act(next, seen, during)
+}
+
+// Until takes turns, a second apart, until one has the outcome and reason, and returns the object. It fails the test if
+// that does not come within 1000 seconds, or if the model refuses something.
+func (s *Harness[T, W]) Until(t sim.T, outcome lifecycle.Outcome, reason string) T {
+	t.Helper()
+	var d lifecycle.Decision
+	var err error
+	for range 1000 {
+		if d, err = s.Turn(); err == nil && d.Outcome == outcome && d.Reason == reason {
+			return s.Want
+		}
+		s.Tick()
+	}
+	t.Fatalf("waited for %s %s; it is %s, %v", outcome, reason, d, err)
+	return s.Want
+}

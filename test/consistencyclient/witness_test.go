@@ -1,0 +1,171 @@
+package consistencyclient_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/grpc"
+
+	"github.com/governor-dev/governor/test/consistencyclient"
+)
+
+// member is an etcd of maps that can be told to fail.
+type member struct {
+	pb.UnimplementedKVServer
+
+	mu       sync.Mutex
+	revision int64
+	kvs      map[string]*mvccpb.KeyValue
+	broken   bool
+}
+
+func (m *member) Put(_ context.Context, r *pb.PutRequest) (*pb.PutResponse, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.broken {
+		return nil, errors.New("broken")
+	}
+	m.revision++
+	m.kvs[string(r.Key)] = &mvccpb.KeyValue{Key: r.Key, Value: r.Value, ModRevision: m.revision}
+	return &pb.PutResponse{Header: &pb.ResponseHeader{ClusterId: 7, Revision: m.revision}}, nil
+}
+
+// Range answers three keys at a time.
+func (m *member) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var names []string
+	for name := range m.kvs {
+		if name >= string(r.Key) && name < string(r.RangeEnd) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	answer := &pb.RangeResponse{More: len(names) > 3}
+	for _, name := range names[:min(3, len(names))] {
+		answer.Kvs = append(answer.Kvs, m.kvs[name])
+	}
+	return answer, nil
+}
+
+func (m *member) set(broken bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.broken = broken
+}
+
+// listen serves the member until the test ends.
+func listen(t *testing.T, m *member) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := grpc.NewServer()
+	pb.RegisterKVServer(s, m)
+	go func() { _ = s.Serve(l) }()
+	t.Cleanup(s.Stop)
+	return l.Addr().String()
+}
+
+func start(t *testing.T, m *member, connections int, addresses ...string) *consistencyclient.Witness {
+	t.Helper()
+	addresses = append(addresses, listen(t, m))
+	w := consistencyclient.Start(t.Context(), consistencyclient.Options{
+		Find: func(context.Context) ([]string, error) { return addresses, nil },
+		Pace: time.Millisecond, Patience: 2 * time.Second, Connections: connections,
+	})
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// await waits for the tally to be so.
+func await(t *testing.T, w *consistencyclient.Witness, is func(consistencyclient.Tally) bool) {
+	t.Helper()
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(20 * time.Second); ; {
+		if is(w.Tally()) {
+			return
+		}
+		select {
+		case <-end:
+			t.Fatalf("not within 20 s; the tally is %s", w.Tally())
+		case <-tick.C:
+		}
+	}
+}
+
+func acknowledged(n int) func(consistencyclient.Tally) bool {
+	return func(t consistencyclient.Tally) bool { return t.Acknowledged >= n }
+}
+
+func TestWhatIsThereIsNotLost(t *testing.T) {
+	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
+	w := start(t, m, 4, "127.0.0.1:1") // nobody listens there
+	await(t, w, acknowledged(20))
+	w.Stop()
+	if lost, err := w.Lost(t.Context()); err != nil || len(lost) > 0 {
+		t.Errorf("lost %v, %v", lost, err)
+	}
+	if ids := w.Tally().Clusters; !slices.Equal(ids, []uint64{7}) {
+		t.Errorf("clusters are %v", ids)
+	}
+}
+
+func TestWhatIsNotThereIsLost(t *testing.T) {
+	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
+	w := start(t, m, 1) // so that of ten acknowledged keys none is still under way
+	await(t, w, acknowledged(10))
+	w.Stop()
+	m.mu.Lock()
+	delete(m.kvs, "witness/00000002")
+	m.kvs["witness/00000005"].ModRevision += 100
+	m.mu.Unlock()
+	lost, err := w.Lost(t.Context())
+	if err != nil || len(lost) != 2 || lost[0] != "witness/00000002" && lost[1] != "witness/00000002" {
+		t.Errorf("lost %v, %v, want two", lost, err)
+	}
+	if !strings.Contains(strings.Join(lost, " "), "00000005 (acknowledged as") {
+		t.Errorf("a key that was written again must be told: %v", lost)
+	}
+}
+
+func TestGaps(t *testing.T) {
+	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
+	w := start(t, m, 4)
+	await(t, w, acknowledged(10))
+	m.set(true)
+	await(t, w, func(t consistencyclient.Tally) bool { return t.Silence > time.Second && t.Failed > 0 })
+	m.set(false)
+	before := w.Tally().Acknowledged
+	await(t, w, acknowledged(before+10))
+	mended := time.Now()
+	await(t, w, acknowledged(w.Tally().Acknowledged+10))
+	w.Stop()
+	longest := w.Tally().LongestGap
+	if longest < time.Second {
+		t.Errorf("the longest gap is %s", longest)
+	}
+	if gap := w.LongestGap(mended); gap >= longest {
+		t.Errorf("since it was mended the longest gap is %s", gap)
+	}
+}
+
+func TestUnreadableIsNotLost(t *testing.T) {
+	w := consistencyclient.Start(t.Context(), consistencyclient.Options{Find: func(context.Context) ([]string, error) { return nil, nil }})
+	w.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if lost, err := w.Lost(ctx); err == nil {
+		t.Errorf("lost %v, want an error: nobody could be asked", lost)
+	}
+}

@@ -1,0 +1,224 @@
+package fakeapp
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Planner is the ring's rule book.
+type Planner struct{}
+
+// KeepsQuorum promises that a majority of the voters is healthy.
+var KeepsQuorum = lifecycle.Gate[World]{
+	Name:      "KeepsQuorum",
+	Violation: World.missing,
+	Message: func(_, during World, _ lifecycle.Step) string {
+		return fmt.Sprintf("only %d of %d voters would be healthy", during.count(healthyVoter), during.count(voter))
+	},
+}
+
+// Resources is one ConfigMap that names the ring, and one more for odd sizes, so
+// that something is pruned when the size changes. A secure ring has certificates.
+func (Planner) Resources(want *Ring, _ World) ([]lifecycle.Object, error) {
+	switch want.Spec.Mood {
+	case "panic":
+		panic("the planner is in a bad mood")
+	case "fail":
+		return nil, errors.New("spec.mood: this mood cannot be rendered; remove it")
+	}
+	objects := []lifecycle.Object{configMap(want.Name)}
+	if want.Spec.Size%2 == 1 {
+		objects = append(objects, configMap(want.Name+"-odd"))
+	}
+	if want.Spec.Secure {
+		objects = append(objects, certificates(want.Name)...)
+	}
+	return objects, nil
+}
+
+func certificates(ring string) []lifecycle.Object {
+	authority := ring + "-ca"
+	return []lifecycle.Object{
+		lifecycle.Certificate{
+			Authority: authority, CommonName: "member", DNSNames: []string{ring}, Server: true,
+		}.Secret(ring+"-member", nil),
+		lifecycle.Certificate{Authority: authority, CommonName: "client", Client: true}.Secret(ring+"-client", nil),
+		lifecycle.Certificate{CommonName: ring}.Secret(authority, nil),
+	}
+}
+
+func configMap(name string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"ring": name}}
+}
+
+// Next reads like a runbook page.
+func (Planner) Next(want *Ring, seen World, _ time.Time) lifecycle.Decision {
+	size := want.Spec.Size
+	if want.DeletionTimestamp != nil {
+		size = 0
+	}
+	return lifecycle.First(
+		brokenChange(want),
+		suspectChange(want, seen),
+		podOfNobody(seen),
+		memberWithoutPod(seen),
+		lostMember(seen),
+		startingMember(seen),
+		learnerCaughtUp(seen),
+		tooManyMembers(size, seen),
+		tooFewMembers(size, seen),
+	)
+}
+
+func step(name, target, reason string, class lifecycle.Class, intent lifecycle.Intent) lifecycle.Step {
+	cause := lifecycle.CauseSpecChange
+	if intent == lifecycle.IntentRepair {
+		cause = lifecycle.CauseFault
+	}
+	return lifecycle.Step{
+		Name: name, Target: target, Class: class, Intent: intent, Cause: cause, Reason: reason,
+		Message: fmt.Sprintf("%s: %s %s.", reason, name, target),
+	}
+}
+
+func brokenChange(want *Ring) lifecycle.Decision {
+	if want.Spec.Mood != "broken" {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Fail("ChangeFailed", "No member can live in this mood. Correct spec.mood.")
+}
+
+// suspectChange cannot tell a member that the spec has made mad from one that is ill.
+func suspectChange(want *Ring, seen World) lifecycle.Decision {
+	if _, mad := seen.find(func(m Member) bool { return m.Pod == Mad }); !mad && want.Spec.Mood != "mad" {
+		return lifecycle.Decision{}
+	}
+	d := lifecycle.Block("Mad", "No member makes sense. Correct spec.mood if it is the reason.")
+	d.Suspect = true
+	return d
+}
+
+func podOfNobody(seen World) lifecycle.Decision {
+	if m, ok := seen.find(func(m Member) bool { return !m.Listed }); ok {
+		return lifecycle.Proceed(step("DeletePod", m.Name, "PodOfNobody", lifecycle.ClassRoutine, lifecycle.IntentRepair))
+	}
+	return lifecycle.Decision{}
+}
+
+func memberWithoutPod(seen World) lifecycle.Decision {
+	if m, ok := seen.find(func(m Member) bool { return m.Listed && m.Pod == Absent }); ok {
+		return lifecycle.Proceed(step("CreatePod", m.Name, "MemberWithoutPod", lifecycle.ClassRoutine, lifecycle.IntentRepair))
+	}
+	return lifecycle.Decision{}
+}
+
+// startingMember waits: whoever changes the list while a member is starting
+// may find that the quorum depended on it.
+func startingMember(seen World) lifecycle.Decision {
+	if m, ok := seen.find(func(m Member) bool { return m.Listed && m.Pod == Starting }); ok {
+		return lifecycle.WaitFor(step("CaughtUp", m.Name, "MemberStarting", lifecycle.ClassRoutine, lifecycle.IntentChange), time.Time{})
+	}
+	return lifecycle.Decision{}
+}
+
+func learnerCaughtUp(seen World) lifecycle.Decision {
+	if m, ok := seen.find(func(m Member) bool { return m.Listed && !m.Voter && m.Pod == Healthy }); ok {
+		return lifecycle.Proceed(step("Promote", m.Name, "LearnerCaughtUp", lifecycle.ClassRoutine, lifecycle.IntentChange))
+	}
+	return lifecycle.Decision{}
+}
+
+func lostMember(seen World) lifecycle.Decision {
+	if m, ok := seen.find(func(m Member) bool { return m.Listed && m.Pod == Lost }); ok {
+		return lifecycle.Proceed(step("Remove", m.Name, "MemberLost", lifecycle.ClassDisruptive, lifecycle.IntentRepair))
+	}
+	return lifecycle.Decision{}
+}
+
+func tooManyMembers(size int, seen World) lifecycle.Decision {
+	if n := seen.count(listed); n > size {
+		m := seen.Members[len(seen.Members)-1]
+		return lifecycle.Proceed(step("Remove", m.Name, "TooManyMembers", lifecycle.ClassDisruptive, lifecycle.IntentChange))
+	}
+	return lifecycle.Decision{}
+}
+
+func tooFewMembers(size int, seen World) lifecycle.Decision {
+	if seen.count(listed) >= size {
+		return lifecycle.Decision{}
+	}
+	name := fmt.Sprintf("m%06d", seen.Next)
+	return lifecycle.Proceed(step("Add", name, "TooFewMembers", lifecycle.ClassRoutine, lifecycle.IntentChange))
+}
+
+// Effect says what a step or a wait does to the world. The removed member is gone
+// at once; the added one is a learner without a pod at its worst.
+func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
+	edit := func(e func(*Member)) World { return seen.change(s.Target, e) }
+	switch s.Name {
+	case "Add":
+		first := seen.count(listed) == 0
+		during = edit(func(m *Member) { m.Listed = true })
+		after = edit(func(m *Member) { m.Listed, m.Voter, m.Pod = true, first, Starting })
+		after.Next++
+	case "CreatePod":
+		during, after = seen, edit(func(m *Member) { m.Pod = Starting })
+	case "DeletePod":
+		during, after = seen, edit(func(m *Member) { m.Pod = Absent })
+	case "Promote":
+		after = edit(func(m *Member) { m.Voter = true })
+		during = after
+	case "CaughtUp":
+		during, after = seen, edit(func(m *Member) { m.Pod = Healthy })
+	case "Remove":
+		during = edit(func(m *Member) { m.Listed = false })
+		after = edit(func(m *Member) { m.Listed, m.Pod = false, Absent })
+	}
+	return during, after
+}
+
+// Status lists the members by name.
+func (Planner) Status(want *Ring, seen World) {
+	want.Status.Members = nil
+	for _, m := range seen.Members {
+		if m.Listed {
+			want.Status.Members = append(want.Status.Members, m.Name)
+		}
+	}
+}
+
+// Conditions tells whether the ring has a quorum.
+func (Planner) Conditions(_ *Ring, seen World, _ lifecycle.Decision) []lifecycle.Condition {
+	ok := seen.missing() == 0
+	return []lifecycle.Condition{{Type: "Quorum", Status: lifecycle.StatusOf(ok), Reason: "Counted"}}
+}
+
+// Retain implements lifecycle.Retainer: disks only grow.
+func (Planner) Retain(now, earlier *Ring) []string {
+	if earlier.Spec.Disk >= now.Spec.Disk {
+		return nil
+	}
+	earlier.Spec.Disk = now.Spec.Disk
+	return []string{fmt.Sprintf("spec.disk stays %d, as disks only grow", now.Spec.Disk)}
+}
+
+// Unknowns implements lifecycle.Doubter: a pod may be in no known state.
+func (Planner) Unknowns(seen World) (all []string) {
+	for _, m := range seen.Members {
+		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost && m.Pod != Mad {
+			all = append(all, "How "+m.Name+" is.")
+		}
+	}
+	return all
+}
+
+// DependsOn implements lifecycle.Depender: a pod reads the ring's first ConfigMap.
+func (Planner) DependsOn(want *Ring, s lifecycle.Step, kind string, obj lifecycle.Object) bool {
+	return s.Name == "CreatePod" && kind == "ConfigMap" && obj.GetName() == want.Name
+}
