@@ -113,8 +113,8 @@ test-unit: ## Tables, exhaustive worlds, simulated lives; with the race detector
 	@cd localkube && go test -race $$(go list ./... | grep -v /e2e)
 
 .PHONY: sim
-sim: ## Simulated lives: SEED=n replays one, LIVES=n lives more
-	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_LIVES=$(LIVES) go test -count=1 -v -run Lives ./apps/... ./test/fakeapp
+sim: ## Simulated scenarios: SEED=n replays one, RUNS=n runs more seeds
+	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_RUNS=$(RUNS) go test -count=1 -v -run Lives ./apps/... ./test/fakeapp
 
 .PHONY: test-envtest
 test-envtest: $(LOCALKUBE) ## Against a real API server
@@ -172,7 +172,7 @@ chaos: $(LOCALKUBE) bin/governor ## Do to a cluster all that users and machines 
 .PHONY: soak
 soak: ## What CI has no time for: four hours of chaos, and a million simulated scenarios of etcd
 	@$(MAKE) --no-print-directory chaos SECONDS=14400
-	@GOVERNOR_SIM_LIVES=1000000 go test -count=1 -timeout 24h -v -run Lives ./apps/etcd/model
+	@GOVERNOR_SIM_RUNS=1000000 go test -count=1 -timeout 24h -v -run Lives ./apps/etcd/model
 
 ##: benchmarks
 

@@ -9,15 +9,15 @@ import (
 var (
 	// ErrConflict is the API server's answer to a write based on an old version.
 	ErrConflict = errors.New("conflict: the object was changed meanwhile")
-	// ErrAPI is the API server's answer on a bad day.
+	// ErrAPI is a call that the API server did not answer.
 	ErrAPI = errors.New("the API server did not answer")
 )
 
-// crash is thrown where the operator dies, and caught by the turn.
+// crash is the panic value of an operator that crashes. turn recovers it.
 type crash struct{ before string }
 
-// Effects is the door through which a model changes the world on the operator's
-// behalf. Between any two effects the operator may die.
+// Effects carries out the operator's changes of the model. The operator may crash
+// between any two of them.
 type Effects struct {
 	faults *faultInjector
 	note   func(format string, args ...any)
@@ -25,8 +25,8 @@ type Effects struct {
 	count  int
 }
 
-// Do performs one effect. It returns ErrConflict or ErrAPI instead when the
-// weather is bad; then, as in life, the effect may have happened all the same.
+// Do performs one effect, or returns ErrConflict or ErrAPI if a fault strikes. As with a
+// real API server, the effect may have happened although Do returns an error.
 func (fx *Effects) Do(name string, effect func() error) error {
 	if fx.faults.happens(Crash) {
 		panic(crash{before: name})
@@ -48,8 +48,7 @@ func (fx *Effects) Do(name string, effect func() error) error {
 	return nil
 }
 
-// NoFaults returns effects in weather without faults, for tests that drive a model
-// themselves.
+// NoFaults returns Effects without faults, for tests that drive a model themselves.
 func NoFaults() *Effects {
 	return &Effects{faults: &faultInjector{stopped: true}, note: func(string, ...any) {}, check: func() {}}
 }

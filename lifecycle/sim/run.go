@@ -9,13 +9,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// settledTicks is how many ticks a settled life must stay without any effect.
+// settledTicks is how many ticks a settled world must stay without any effect.
 const settledTicks = 5
 
-// failure is thrown where a life breaks its promise, and caught by Run.
+// failure is the panic value of a run that fails. Run recovers it.
 type failure struct{ err error }
 
-// world is one life in progress.
+// world is one run in progress.
 type world[T lifecycle.Resource, W any] struct {
 	scenario Scenario[T, W]
 	want     T
@@ -27,34 +27,34 @@ type world[T lifecycle.Resource, W any] struct {
 	outcome  *Outcome
 }
 
-// Run lives the life with the seed.
-func Run[T lifecycle.Resource, W any](life Scenario[T, W], seed uint64) (out Outcome) {
+// Run runs the scenario with the seed.
+func Run[T lifecycle.Resource, W any](s Scenario[T, W], seed uint64) (out Outcome) {
 	out.Seed = seed
 	defer func() {
 		switch thrown := recover().(type) {
 		case nil:
 		case failure:
 			out.Err = thrown.err
-		default: // of the planner or the model, with the life that led there
+		default: // a panic of the planner or the model; the transcript shows what led to it
 			out.Err = fmt.Errorf("seed %d, tick %d: panic: %v\n%s", seed, out.Ticks, thrown, debug.Stack())
 		}
 	}()
-	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
-	want, model := life.Begin(chance)
+	rng := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
+	want, model := s.Begin(rng)
 	w := &world[T, W]{
-		scenario: life, want: want, model: model, rng: chance,
-		faults: newFaultInjector(chance, life.DisabledFaults), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
+		scenario: s, want: want, model: model, rng: rng,
+		faults: newFaultInjector(rng, s.DisabledFaults), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
 	}
 	w.injectFaults()
 	w.converge()
 	return out
 }
 
-// recovered returns what was thrown if it is an R, and throws on anything else.
-func recovered[R any](thrown any) (R, bool) {
-	r, ok := thrown.(R)
-	if thrown != nil && !ok {
-		panic(thrown)
+// recovered returns the panic value if it is an R, and panics again with any other value.
+func recovered[R any](value any) (R, bool) {
+	r, ok := value.(R)
+	if value != nil && !ok {
+		panic(value)
 	}
 	return r, ok
 }
@@ -66,10 +66,10 @@ func (w *world[T, W]) injectFaults() {
 	}
 }
 
-// unattendedTicks is for how many ticks nobody comes to mend a world in good weather.
+// unattendedTicks is how many ticks without faults pass before the simulator calls Mend.
 const unattendedTicks = 60
 
-// converge waits for convergence in good weather, and then for silence.
+// converge runs without faults until the world has settled and stays without effects.
 func (w *world[T, W]) converge() {
 	w.faults.stopped = true
 	w.note("the faults stop")
@@ -77,7 +77,7 @@ func (w *world[T, W]) converge() {
 	quiet := 0
 	for i := range w.scenario.convergeTicks() {
 		if m, ok := w.model.(Mendable); ok && i == unattendedTicks {
-			w.note("somebody mends what only a person can")
+			w.note("a person repairs what the operator cannot")
 			m.Mend()
 		}
 		w.tick()
@@ -103,7 +103,7 @@ func (w *world[T, W]) checkKept() {
 	}
 }
 
-// tick moves the clock, the application, the user and bad luck by one second.
+// tick advances the clock, the application, the user and the faults by one second.
 func (w *world[T, W]) tick() {
 	w.outcome.Ticks++
 	w.faults.tick++
@@ -127,8 +127,8 @@ func (w *world[T, W]) tick() {
 }
 
 func (w *world[T, W]) check() {
-	if honest, ok := w.model.(Truthful); ok {
-		if err := honest.Safe(); err != nil {
+	if m, ok := w.model.(Truthful); ok {
+		if err := m.Safe(); err != nil {
 			w.fail("unsafe: %v", err)
 		}
 	}

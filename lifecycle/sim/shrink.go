@@ -8,13 +8,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// faults are all kinds of bad weather, in the order in which the climate is drawn.
+// faults are all kinds of faults, in the order in which a seed enables them.
 var faults = []Fault{Crash, LostAnswer, Conflict, APIError, Outage, StaleCache, LostWatch, Slow, Broken, Edited}
 
-// Shrink returns the shortest life found that fails like the given one: with the same seed, fewer kinds of faults, and a
-// shorter storm. The life that it returns tells which, in its Spared and Storm.
-func Shrink[T lifecycle.Resource, W any](life Scenario[T, W], failed Outcome) (Scenario[T, W], Outcome) {
-	best, worst := life, failed
+// Shrink returns the shortest run found that fails like the given one: with the same seed, fewer kinds of faults, and
+// fewer ticks with faults. The returned scenario has them in DisabledFaults and FaultTicks.
+func Shrink[T lifecycle.Resource, W any](s Scenario[T, W], failed Outcome) (Scenario[T, W], Outcome) {
+	best, worst := s, failed
 	try := func(l Scenario[T, W]) {
 		if out := Run(l, failed.Seed); out.Err != nil && alike(out.Err, failed.Err) && len(out.Transcript) <= len(worst.Transcript) {
 			best, worst = l, out
@@ -25,16 +25,16 @@ func Shrink[T lifecycle.Resource, W any](life Scenario[T, W], failed Outcome) (S
 		l.DisabledFaults = append(slices.Clone(best.DisabledFaults), f)
 		try(l)
 	}
-	for _, storm := range []int{1, 2, 4, 8, 16, 32, 64, 128} {
-		if l := best; storm < l.faultTicks() {
-			l.FaultTicks = storm
+	for _, ticks := range []int{1, 2, 4, 8, 16, 32, 64, 128} {
+		if l := best; ticks < l.faultTicks() {
+			l.FaultTicks = ticks
 			try(l)
 		}
 	}
 	return best, worst
 }
 
-// alike reports whether two lives failed for the same reason: the words of the failure, without its numbers and names.
+// alike reports whether two runs failed for the same reason, by the first word of the failure.
 func alike(a, b error) bool { return kind(a) == kind(b) }
 
 func kind(err error) string {
@@ -43,29 +43,29 @@ func kind(err error) string {
 	return what
 }
 
-// command is the environment in which the life is lived again.
-func command[T lifecycle.Resource, W any](life Scenario[T, W], seed uint64) string {
+// command is the environment that replays the run.
+func command[T lifecycle.Resource, W any](s Scenario[T, W], seed uint64) string {
 	env := EnvSeed + "=" + strconv.FormatUint(seed, 10)
-	if life.FaultTicks != 0 {
-		env += " " + EnvStorm + "=" + strconv.Itoa(life.FaultTicks)
+	if s.FaultTicks != 0 {
+		env += " " + EnvFaultTicks + "=" + strconv.Itoa(s.FaultTicks)
 	}
-	if len(life.DisabledFaults) > 0 {
-		names := make([]string, len(life.DisabledFaults))
-		for i, f := range life.DisabledFaults {
+	if len(s.DisabledFaults) > 0 {
+		names := make([]string, len(s.DisabledFaults))
+		for i, f := range s.DisabledFaults {
 			names[i] = strings.ReplaceAll(string(f), " ", "-")
 		}
-		env += " " + EnvSpared + "=" + strings.Join(names, ",")
+		env += " " + EnvDisabledFaults + "=" + strings.Join(names, ",")
 	}
 	return env
 }
 
-// fromEnvironment returns the life with the storm that the environment says.
-func fromEnvironment[T lifecycle.Resource, W any](life Scenario[T, W]) Scenario[T, W] {
-	if n, ok := number(EnvStorm); ok {
-		life.FaultTicks = int(n)
+// fromEnvironment returns the scenario with the faults that the environment chooses.
+func fromEnvironment[T lifecycle.Resource, W any](s Scenario[T, W]) Scenario[T, W] {
+	if n, ok := number(EnvFaultTicks); ok {
+		s.FaultTicks = int(n)
 	}
 	for _, name := range disabledFaults() {
-		life.DisabledFaults = append(slices.Clone(life.DisabledFaults), Fault(strings.ReplaceAll(name, "-", " ")))
+		s.DisabledFaults = append(slices.Clone(s.DisabledFaults), Fault(strings.ReplaceAll(name, "-", " ")))
 	}
-	return life
+	return s
 }

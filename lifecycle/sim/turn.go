@@ -6,8 +6,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// turn is the engine's loop on the model: observe, provide, decide, judge, act. It
-// returns the decision and how many effects it had.
+// turn runs the engine's stages on the model: observe, provide, decide, judge, act. It
+// returns the decision and the number of effects.
 func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 	if w.faults.lasts(LostWatch) {
 		return lifecycle.Decision{}, 0
@@ -20,7 +20,7 @@ func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 			w.note("the operator crashes before: %s", c.before)
 		}
 		if crashed || effects > 0 {
-			w.past = nil // own writes are seen, and a new process reads afresh
+			w.past = nil // the cache shows own writes, and a new process reads everything again
 		}
 	}()
 	seen := w.observe()
@@ -30,19 +30,19 @@ func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 }
 
 // publish writes the planner's status fields, as an effect if they changed. What a
-// planner remembers there survives the operator only once it is written.
+// planner stores there survives a crash only after that write.
 func (w *world[T, W]) publish(seen W, fx *Effects) {
-	told := w.want.DeepCopyObject().(T)
-	w.scenario.Planner.Status(told, seen)
-	if reflect.DeepEqual(told, w.want) {
+	next := w.want.DeepCopyObject().(T)
+	w.scenario.Planner.Status(next, seen)
+	if reflect.DeepEqual(next, w.want) {
 		return
 	}
-	if err := fx.Do("write status", func() error { w.want = told; return nil }); err != nil {
+	if err := fx.Do("write status", func() error { w.want = next; return nil }); err != nil {
 		w.note("status not written: %v", err)
 	}
 }
 
-// observe returns the world, or one since the operator's last own write.
+// observe returns the present world, or a stale one since the operator's last write.
 func (w *world[T, W]) observe() W {
 	if len(w.past) > 1 && w.faults.happens(StaleCache) {
 		age := w.rng.IntN(len(w.past))
@@ -68,11 +68,11 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 	return d
 }
 
-// next asks the planner twice: a pure planner answers alike.
+// next asks the planner twice, because a pure planner gives the same answer.
 func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
 	d := w.scenario.Planner.Next(want, seen, w.now)
 	if again := w.scenario.Planner.Next(want, seen, w.now); !reflect.DeepEqual(d, again) {
-		w.fail("Next is not pure, its answers to the same question differ: %s; %s", d, again)
+		w.fail("Next is not pure, its answers to the same input differ: %s; %s", d, again)
 	}
 	return d
 }
