@@ -4,33 +4,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Condition types that every object has. They follow the kstatus convention:
-// Ready is the summary; Reconciling and Stalled are true only when abnormal.
+// Condition types of every object. They follow the kstatus convention: Ready is the
+// summary; Reconciling and Stalled are true only while they apply.
 const (
 	ConditionReady       = "Ready"
 	ConditionReconciling = "Reconciling"
 	ConditionStalled     = "Stalled"
 	// ConditionPaused is present only while the object is paused.
 	ConditionPaused = "Paused"
-	// ConditionDrifted is present only while somebody else's changes are left as they are; its
-	// message says what was changed and by whom, its transition since when.
+	// ConditionDrifted is present only while Governor leaves changes of others in place. Its
+	// message says what changed and by which field manager.
 	ConditionDrifted = "Drifted"
-	// ConditionDeletionHeld is present only while a policy holds the deletion of the object: all
-	// that belongs to it stays, and the other conditions speak of how it serves.
+	// ConditionDeletionHeld is present only while a policy holds the deletion of the object.
+	// Everything that belongs to it stays, and the other conditions describe its service.
 	ConditionDeletionHeld = "DeletionHeld"
-	// ConditionCertificatesDue is present only while certificates are due for renewal and the pause of
-	// the object keeps them from it; its message names their Secrets.
+	// ConditionCertificatesDue is present only while the object is paused and certificates are
+	// due for renewal. Its message names their Secrets.
 	ConditionCertificatesDue = "CertificatesDue"
-	// ConditionResourcesBlocked is present only while an object that the application provides cannot be
-	// as declared before somebody acts; repairs that do not need it go on.
+	// ConditionResourcesBlocked is present only while the API server refuses an object of the
+	// application until a person acts. Repairs that do not need the object go on.
 	ConditionResourcesBlocked = "ResourcesBlocked"
-	// ConditionRolledBack is present while the spec is one that the operator put back because the
-	// one after it failed, until a user declares another.
+	// ConditionRolledBack is present while the spec is one that the operator restored because
+	// the one after it failed, until a user changes the spec.
 	ConditionRolledBack = "RolledBack"
 )
 
-// Condition is one fact about an object, without the bookkeeping (time of
-// transition, generation) that the engine adds.
+// Condition is one fact about an object. The engine adds the transition time and the
+// generation.
 type Condition struct {
 	// Type is the condition's name, e.g. Available.
 	Type string
@@ -42,7 +42,7 @@ type Condition struct {
 	Message string
 }
 
-// StatusOf returns the condition status for a boolean.
+// StatusOf returns the condition status of a boolean.
 func StatusOf(b bool) metav1.ConditionStatus {
 	if b {
 		return metav1.ConditionTrue
@@ -50,7 +50,7 @@ func StatusOf(b bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// StandardConditions returns Ready, Reconciling and Stalled for a decision.
+// StandardConditions returns Ready, Reconciling and Stalled of a decision.
 func StandardConditions(d Decision) []Condition {
 	ready := d.Outcome == OutcomeSettled
 	stalled := d.Outcome == OutcomeBlocked
@@ -60,9 +60,9 @@ func StandardConditions(d Decision) []Condition {
 	return []Condition{fact(ConditionReady, ready), fact(ConditionReconciling, !ready && !stalled), fact(ConditionStalled, stalled)}
 }
 
-// Merge writes conditions into a status list. A condition that says nothing new
-// keeps its transition time, and one whose type is not in facts is removed, so the
-// same facts leave the list byte for byte as it was.
+// Merge returns the status list of the conditions. A condition whose status is unchanged
+// keeps its transition time, and one whose type is not in facts is removed. So the same
+// facts give the same list, byte for byte.
 func Merge(list []metav1.Condition, facts []Condition, generation int64, now metav1.Time) []metav1.Condition {
 	merged := make([]metav1.Condition, 0, len(facts))
 	for _, f := range facts {

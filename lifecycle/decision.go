@@ -5,70 +5,71 @@ import (
 	"time"
 )
 
-// Outcome is what a decision amounts to.
+// Outcome is the kind of a decision.
 type Outcome string
 
 const (
-	// OutcomeNone is the zero outcome: a rule that has nothing to say.
+	// OutcomeNone is the zero outcome: the rule does not apply.
 	OutcomeNone Outcome = ""
-	// OutcomeProceed means that Step is to be taken now.
+	// OutcomeProceed means that the engine takes Step now.
 	OutcomeProceed Outcome = "Proceed"
-	// OutcomeWait means that the world is on its way and will wake us.
+	// OutcomeWait means that the world changes by itself, and a watch reports it.
 	OutcomeWait Outcome = "Wait"
-	// OutcomeBlocked means that nothing improves before someone else acts.
+	// OutcomeBlocked means that a person or another system must act first.
 	OutcomeBlocked Outcome = "Blocked"
-	// OutcomeRetry means that the same turn is worth trying again soon.
+	// OutcomeRetry means that the engine tries the same reconcile again soon.
 	OutcomeRetry Outcome = "Retry"
-	// OutcomeSettled means that everything is as declared.
+	// OutcomeSettled means that the world is as declared.
 	OutcomeSettled Outcome = "Settled"
 )
 
-// Decision is the result of one turn's judgement, and the single source of the
-// log line, the event, the conditions, the history entry and the requeue.
+// Decision is the result of [Planner.Next], and the only source of the log line, the
+// event, the conditions, the history entry and the requeue of one reconcile.
 type Decision struct {
-	// Outcome says which of the other fields have a meaning.
+	// Outcome is the kind of the decision. It determines which other fields apply.
 	Outcome Outcome
 
-	// Reason is a CamelCase fact, e.g. LearnerCatchingUp. It becomes the reason of
-	// conditions and events, so it is part of the user's interface.
+	// Reason is a CamelCase fact, e.g. LearnerCatchingUp. It becomes the reason of conditions
+	// and events, so it is part of the user's interface.
 	Reason string
 
-	// Message is a sentence for the user: the state, the reason and, when Blocked,
-	// the next step. It has no clock readings or counters that move by themselves.
+	// Message is a sentence for the user: the state, the reason and, when Blocked, what the
+	// user can do. It contains no clock reading and no counter that changes by itself.
 	Message string
 
-	// Failed says of Blocked that what the user declared last does not work: where a
-	// declared policy says so, the last spec that worked is put back.
+	// Failed marks a Blocked decision because the last change of the spec does not work. If a
+	// policy says so, the engine restores the last spec that worked.
 	Failed bool
 
-	// Suspect says of Blocked and Waiting that what the user declared last may be why it does
-	// not work, which the world alone does not show. The engine knows the past: it takes the
-	// change as failed if nothing was ever as the present spec declares.
+	// Suspect marks a Blocked or Waiting decision whose cause may be the last change of the
+	// spec, which the world alone does not show. The engine takes the change as failed if the
+	// object was never settled with the present spec.
 	Suspect bool
 
-	// Step is what to do (Proceeding) or what is awaited (Waiting).
+	// Step is what to do (Proceed) or what to wait for (Wait).
 	Step Step
 
-	// Since is when a Wait began, as observed in the world; zero if unknown.
+	// Since is when a wait began, as observed in the world; zero if unknown.
 	Since time.Time
 
-	// Deadline is when a Wait has gone badly; zero if it has none. The engine runs
-	// a turn then.
+	// Deadline is when a wait has failed; zero if it has no deadline. The engine reconciles
+	// at that time.
 	Deadline time.Time
 
-	// After is how long to leave the object alone before looking again (Retrying,
-	// and the heartbeat of other outcomes); zero leaves it to the engine.
+	// After is the time until the next reconcile (Retry, and the heartbeat of other
+	// outcomes); zero leaves it to the engine.
 	After time.Duration
 
-	// Behind is what the rules after the one that wants Step say, up to the first that wants
-	// no step. First sets it for a wish. While policies hold the wish, a repair behind it goes on.
+	// Behind are the decisions of the rules after the one that wants Step, up to the first
+	// that wants no step. [First] sets it for a change. While policies hold the change, a
+	// repair behind it goes on.
 	Behind []Decision
 }
 
-// IsSet reports whether the decision says anything.
+// IsSet reports whether the rule applies.
 func (d Decision) IsSet() bool { return d.Outcome != OutcomeNone }
 
-// IsRepair reports whether the decision is about mending what was broken.
+// IsRepair reports whether the decision is part of a repair.
 func (d Decision) IsRepair() bool { return d.IsSet() && d.Step.Intent == IntentRepair }
 
 // String is the decision as a log line.
@@ -79,8 +80,8 @@ func (d Decision) String() string {
 	return fmt.Sprintf("%s %s (%s): %s", d.Outcome, d.Step, d.Reason, d.Message)
 }
 
-// Heartbeat returns the decision with another look after the given time, or sooner
-// if it says so already; for applications whose health cannot be watched.
+// Heartbeat returns the decision with another reconcile after the given time, or sooner if
+// it asks for that. It serves applications whose health cannot be watched.
 func (d Decision) Heartbeat(after time.Duration) Decision {
 	if d.After == 0 || after < d.After {
 		d.After = after
@@ -88,13 +89,13 @@ func (d Decision) Heartbeat(after time.Duration) Decision {
 	return d
 }
 
-// Proceed decides to take the step, for the reason the step gives.
+// Proceed decides to take the step. The reason is that of the step.
 func Proceed(step Step) Decision {
 	return Decision{Outcome: OutcomeProceed, Reason: step.Reason, Message: step.Message, Step: step}
 }
 
-// WaitFor decides to wait for what the step names, since the given time. The
-// zero time is allowed when the beginning is not known.
+// WaitFor decides to wait for what the step names, since the given time. The time is zero
+// if the beginning is not known.
 func WaitFor(step Step, since time.Time) Decision {
 	return Decision{Outcome: OutcomeWait, Reason: step.Reason, Message: step.Message, Step: step, Since: since}
 }
@@ -105,34 +106,34 @@ func (d Decision) Until(deadline time.Time) Decision {
 	return d
 }
 
-// Block decides that a person or another system has to act first. The message
-// must say what to do.
+// Block decides that a person or another system must act first. The message must say what
+// to do.
 func Block(reason, message string) Decision {
 	return Decision{Outcome: OutcomeBlocked, Reason: reason, Message: message}
 }
 
-// Fail decides that a change has failed: what was declared last was begun and does not
-// work, e.g. an image that never starts. Nothing more is changed for it, and the message
-// must say what to do. It is no word for a fault of the world, which a return to an
-// earlier spec would not mend.
+// Fail decides that the last change of the spec has begun and does not work, e.g. because
+// an image never starts. The engine changes nothing more for it, and the message must say
+// what to do. It does not serve for a fault of the world, which an earlier spec would not
+// repair.
 func Fail(reason, message string) Decision {
 	d := Block(reason, message)
 	d.Failed = true
 	return d
 }
 
-// RetryIn decides to look again after the given time.
+// RetryIn decides to reconcile again after the given time.
 func RetryIn(after time.Duration, reason, message string) Decision {
 	return Decision{Outcome: OutcomeRetry, Reason: reason, Message: message, After: after}
 }
 
-// Settled decides that everything is as declared.
+// Settled decides that the world is as declared.
 func Settled(reason, message string) Decision {
 	return Decision{Outcome: OutcomeSettled, Reason: reason, Message: message}
 }
 
-// First returns the first decision that speaks, or Settled if none does. Behind a wish it
-// has what the later rules say.
+// First returns the first decision that is set, or Settled if none is. A change carries the
+// decisions of the later rules in Behind.
 func First(rules ...Decision) Decision {
 	for i, d := range rules {
 		if d.IsSet() {
@@ -152,16 +153,16 @@ func (d Decision) before(rules []Decision) Decision {
 		}
 		next.Behind = nil
 		if d.Behind = append(d.Behind, next); next.Outcome != OutcomeProceed {
-			break // what comes after a wait or a block is not safe before it ends
+			break // a later rule is not safe before this wait or block ends
 		}
 	}
 	return d
 }
 
-// Instead returns what goes on while policies hold the decision's wish: the first repair
-// behind it. A wish counts as one if needed reports that it brings back what the world
-// lost; nil means that none does. If a wait comes first, the result is that wait. It says
-// nothing if nothing goes on.
+// Instead returns the decision that goes on while policies hold the decision's change: the
+// first repair behind it. A change counts as a repair if needed reports that it restores
+// what the world lost; nil means that none does. If a wait comes first, the result is that
+// wait. The result is not set if nothing goes on.
 func (d Decision) Instead(needed func(Step) bool) Decision {
 	for _, next := range d.Behind {
 		switch {

@@ -7,10 +7,10 @@ import (
 	"strconv"
 )
 
-// Digest tells values apart by what they are as JSON, in at most 13 characters that may
-// stand in a label or a name. It never changes for the same JSON: applications compare
-// it with what they wrote on pods long ago. It panics for what is not JSON, such as a
-// channel or NaN, which no API type holds.
+// Digest identifies a value by its JSON, in at most 13 characters that fit into a label or a
+// name. It never changes for the same JSON, because applications compare it with what they
+// wrote on pods long ago. It panics for a value without JSON, such as a channel or NaN,
+// which no API type holds.
 func Digest(value any) string {
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -7,39 +7,38 @@ import (
 	"time"
 )
 
-// Gate is a named promise about every world, also the one during a step.
+// Gate is a named promise about every world, also about the world during a step.
 type Gate[W any] struct {
-	// Name is the promise, e.g. KeepsQuorum. Users see it when a step is held.
+	// Name is the promise, e.g. KeepsQuorum. Users see it when the gate holds a step.
 	Name string
 
-	// Absolute says that a Destructive or Irreversible step is refused by every breach of
-	// the promise during the step, also by one that the step does not make worse. A step
-	// that destroys nothing passes if it makes nothing worse, so that repairs go on.
+	// Absolute refuses a Destructive or Irreversible step for every violation during the
+	// step, also for one that the step does not make worse. A step that destroys nothing
+	// passes if it makes nothing worse, so that repairs go on.
 	Absolute bool
 
-	// Violation measures how badly a world breaks the promise: 0 if it is kept, and
-	// more the worse it is. It is pure.
+	// Violation measures how badly a world violates the promise: 0 if the world keeps it, and
+	// more the worse the violation is. It is pure.
 	Violation func(W) int
 
-	// Message explains to the user what would be broken during the step and what
-	// would let it pass.
+	// Message explains to the user what the step would violate, and what would let it pass.
 	Message func(before, during W, step Step) string
 }
 
-// Refusal is one gate's objection to one step.
+// Refusal is the objection of one gate to one step.
 type Refusal struct {
-	// Gate is the name of the gate that objects.
+	// Gate is the name of the gate.
 	Gate string `json:"gate"`
-	// Message is its sentence for the user.
+	// Message is the objection as a sentence for the user.
 	Message string `json:"message"`
-	// Policy is the name of the OperationPolicy whose gate it is; empty if it is one of
-	// the application's own, or of the operator.
+	// Policy is the name of the OperationPolicy that has the gate. It is empty for a gate of
+	// the application or of the operator.
 	Policy string `json:"policy,omitempty"`
-	// Until is when the gate opens by itself; zero if no time alone opens it.
+	// Until is when the gate opens by itself; zero if it opens by no time alone.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// By names who objects, as a part of a sentence.
+// By names the origin of the objection, as a part of a sentence.
 func (r Refusal) By() string {
 	if r.Policy != "" {
 		return fmt.Sprintf("the policy %q", r.Policy)
@@ -47,10 +46,10 @@ func (r Refusal) By() string {
 	return "the gate " + r.Gate
 }
 
-// Judge returns the gate's objection, or nil. It objects only if the world during
-// the step breaks the promise, and worse than the world before: a step that makes
-// nothing worse passes, so no gate can block its own repair. An absolute gate lets
-// nothing be destroyed while its promise is broken.
+// Judge returns the objection of the gate, or nil. A gate objects if the world during the
+// step violates the promise worse than the world before. A step that makes nothing worse
+// passes, so no gate blocks its own repair. An absolute gate objects to every destructive
+// step while the promise is violated.
 func (g Gate[W]) Judge(before, during W, step Step) *Refusal {
 	harm := g.Violation(during)
 	absolute := g.Absolute && step.Class.IsDestructive()
@@ -60,7 +59,7 @@ func (g Gate[W]) Judge(before, during W, step Step) *Refusal {
 	return &Refusal{Gate: g.Name, Message: g.Message(before, during, step)}
 }
 
-// Judge asks every gate about the step and returns the objections in their order.
+// Judge returns the objections of all gates to the step, in the order of the gates.
 func Judge[W any](gates []Gate[W], before, during W, step Step) []Refusal {
 	var refusals []Refusal
 	for _, g := range gates {
@@ -72,21 +71,20 @@ func Judge[W any](gates []Gate[W], before, during W, step Step) []Refusal {
 }
 
 const (
-	// ReasonHeldByGate is the reason of a step that is held because of the world.
+	// ReasonHeldByGate is the reason of a decision whose step a gate of the application holds.
 	ReasonHeldByGate = "HeldByGate"
-	// ReasonHeldByPolicy is the reason of a step that is held because somebody said so.
+	// ReasonHeldByPolicy is the reason of a decision whose step an OperationPolicy holds.
 	ReasonHeldByPolicy = "HeldByPolicy"
 )
 
-// IsHeld reports whether the decision is to wait because a step is held, not because
-// the world is on its way.
+// IsHeld reports whether the decision waits because a gate or a policy holds its step.
 func (d Decision) IsHeld() bool {
 	return d.Reason == ReasonHeldByGate || d.Reason == ReasonHeldByPolicy
 }
 
-// Held is the decision that refusals, of which there is one at least, make of a step:
-// waiting, because gates open by themselves when the world gets better, or the time
-// comes. All of them are named.
+// Held returns the decision about a step that has at least one refusal. It is a wait,
+// because gates open when the world gets better, or at a time. Its message names all
+// refusals.
 func Held(step Step, refusals ...Refusal) Decision {
 	d := Decision{Outcome: OutcomeWait, Reason: ReasonHeldByGate, Step: step}
 	if slices.ContainsFunc(refusals, func(r Refusal) bool { return r.Policy != "" }) {

@@ -5,78 +5,76 @@ import (
 	"time"
 )
 
-// Class says how much a step can hurt.
+// Class is how much harm a step can do.
 type Class string
 
 const (
-	// ClassRoutine steps are not noticed by clients of the application.
+	// ClassRoutine steps do not affect clients of the application.
 	ClassRoutine Class = "Routine"
-	// ClassDisruptive steps may be noticed: a member is away for a while.
+	// ClassDisruptive steps may affect clients: a member is away for a while.
 	ClassDisruptive Class = "Disruptive"
-	// ClassDestructive steps remove data that exists elsewhere.
+	// ClassDestructive steps remove data of which other copies exist.
 	ClassDestructive Class = "Destructive"
 	// ClassIrreversible steps have no inverse.
 	ClassIrreversible Class = "Irreversible"
 )
 
-// IsDisruptive reports whether a step of this class takes a slot of the fleet's
-// pacing budget.
+// IsDisruptive reports whether a step of this class takes a slot of the fleet's budget.
 func (c Class) IsDisruptive() bool { return c != ClassRoutine && c != "" }
 
-// IsDestructive reports whether a step of this class removes what cannot be had back from
-// where it was.
+// IsDestructive reports whether a step of this class removes data.
 func (c Class) IsDestructive() bool { return c == ClassDestructive || c == ClassIrreversible }
 
-// Intent tells repairs from wishes; a repair goes before every wish.
+// Intent distinguishes repairs from changes. Repairs come before changes.
 type Intent string
 
 const (
 	// IntentChange brings the world to what the user declared.
-	IntentChange Intent = "Wish"
-	// IntentRepair brings back what the world lost, or finishes what was begun: neither waits.
-	// What set it off, its Cause tells.
+	IntentChange Intent = "Change"
+	// IntentRepair restores what the world lost, or finishes a step that has begun. Its Cause
+	// says which.
 	IntentRepair Intent = "Repair"
 )
 
-// Cause is what set a step off.
+// Cause is what triggered a step.
 type Cause string
 
 const (
-	// CauseSpecChange means that the user declared something new.
+	// CauseSpecChange means that the user changed the spec.
 	CauseSpecChange Cause = "SpecChange"
-	// CauseDrift means that someone changed what the operator provides.
+	// CauseDrift means that somebody else changed an object of the operator.
 	CauseDrift Cause = "Drift"
-	// CauseFault means that the world broke.
+	// CauseFault means that something failed, such as a node or a pod.
 	CauseFault Cause = "Fault"
-	// CauseSchedule means that a planned time came.
+	// CauseSchedule means that a scheduled time came.
 	CauseSchedule Cause = "Schedule"
-	// CausePolicy means that a declared rule asked for it.
+	// CausePolicy means that an OperationPolicy asked for it.
 	CausePolicy Cause = "Policy"
 )
 
-// Step is one action that can hurt, or the thing that a Wait waits for.
+// Step is one action that can do harm, or what a wait waits for.
 type Step struct {
-	// Name is the verb, e.g. AddLearner; of a wait, the event, e.g. PodReady.
+	// Name is the verb, e.g. AddLearner, or the event that a wait waits for, e.g. PodReady.
 	Name string `json:"name"`
-	// Target is what it is done to, e.g. a member's name.
+	// Target is the name of what the step changes, e.g. of a member.
 	Target string `json:"target,omitempty"`
-	// Class says how much it can hurt; empty means Routine.
+	// Class is how much harm the step can do; empty means Routine.
 	Class Class `json:"class,omitempty"`
-	// Intent tells repairs from wishes; empty means Wish.
+	// Intent distinguishes repairs from changes; empty means Change.
 	Intent Intent `json:"intent,omitempty"`
-	// Reason is the CamelCase fact that made the step necessary.
+	// Reason is the CamelCase fact that makes the step necessary.
 	Reason string `json:"reason,omitempty"`
 	// Message is that fact as a sentence for the user.
 	Message string `json:"message,omitempty"`
-	// Cause is what set the step off. Of a step that follows from a fault a Planner need
-	// not know that, and may say SpecChange: the engine knows what began it.
+	// Cause is what triggered the step. A Planner may say SpecChange for a step that follows
+	// from a fault: the engine knows what began it.
 	Cause Cause `json:"cause,omitempty"`
-	// Args are the values that Act needs beyond the target. They belong to the
-	// plan: what is approved or previewed is exactly what is done.
+	// Args are the values that Act needs besides the target. They are part of previews and
+	// approvals, so that Act does exactly what was approved.
 	Args map[string]string `json:"args,omitempty"`
 }
 
-// String is the step in short: "AddLearner etcd-2".
+// String returns the step in short: "AddLearner etcd-2".
 func (s Step) String() string {
 	if s.Target == "" {
 		return s.Name
@@ -84,19 +82,18 @@ func (s Step) String() string {
 	return s.Name + " " + s.Target
 }
 
-// Same reports whether two steps do the same thing to the same target.
+// Same reports whether two steps do the same to the same target.
 func (s Step) Same(other Step) bool {
 	return s.Name == other.Name && s.Target == other.Target && maps.Equal(s.Args, other.Args)
 }
 
-// Deferred is an error of Driver.Act: nothing was done, because the world has moved
-// on since the step was decided, or the application refuses it for now. It is no
-// failure; the step is decided upon anew.
+// Deferred is an error of [Driver.Act]: it did nothing, because the world has changed since
+// the decision, or because the application refuses the step for now. It is no failure:
+// the engine decides again.
 type Deferred struct {
-	// Reason says why, as a part of a sentence.
+	// Reason is why, as a part of a sentence.
 	Reason string
-	// After is when the step is decided upon again, for who knows how long a refusal may
-	// last. Zero is soon, and then ever later.
+	// After is the time until the next decision. Zero means soon, with exponential backoff.
 	After time.Duration
 }
 

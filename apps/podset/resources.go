@@ -116,7 +116,7 @@ func mayBeAway(want *appv1.PodSet) int {
 // promise is how many pods are to be available whatever is done.
 func promise(want *appv1.PodSet) int { return max(0, int(want.Spec.Replicas)-mayBeAway(want)) }
 
-// Images implements lifecycle.Imager: those of the template, if a step makes a pod.
+// Images implements lifecycle.ImageLister: those of the template, if a step makes a pod.
 func (Planner) Images(want *appv1.PodSet, steps []lifecycle.Step) []string {
 	if len(steps) == 0 {
 		return nil
