@@ -1,10 +1,10 @@
-// Package apply makes what an application provides exist, and keeps it so.
+// Package apply creates and maintains the objects that an application declares.
 //
-// It writes by server-side apply with one field manager, so fields that the
-// application does not set belong to others and stay untouched. It writes only
-// what would change: an object at rest costs no request. What it once provided and
-// is no longer wanted it deletes. An object of a wanted name that belongs to
-// someone else it never touches: that is a [ForeignError].
+// It uses server-side apply with one field manager, so fields that the application does
+// not set belong to other managers and stay untouched. It writes only what would change:
+// an unchanged object costs no request. It prunes an object that is no longer declared. It
+// never touches an object of a declared name that another owner controls: that is a
+// [ForeignError].
 package apply
 
 import (
@@ -27,11 +27,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Manager is the field manager of everything that is applied.
+// Manager is the field manager of every apply request.
 const Manager = "governor"
 
-// OwnerIndex is the cache index by the UID of the controlling owner. The cache
-// behind the Applier's reader must have it for every owned kind.
+// OwnerIndex is the cache index by the UID of the controlling owner. The cache of the
+// Applier's client needs it for every owned kind.
 const OwnerIndex = "governor.dev/owner"
 
 // IndexOwner is the index function for OwnerIndex.
@@ -42,15 +42,15 @@ func IndexOwner(obj client.Object) []string {
 	return nil
 }
 
-// Verb is what was done to an object.
+// Verb is the kind of a write.
 type Verb string
 
 const (
-	// Created means that it did not exist.
+	// Created means that the object did not exist.
 	Created Verb = "Created"
-	// Configured means that it existed and differed.
+	// Configured means that the object existed and differed.
 	Configured Verb = "Configured"
-	// Pruned means that it was no longer wanted and was deleted.
+	// Pruned means that the object was no longer declared and was deleted.
 	Pruned Verb = "Pruned"
 )
 
@@ -59,13 +59,13 @@ type Change struct {
 	Verb   Verb
 	Kind   string
 	Name   string
-	Fields []string // the fields that differed, of Configured
-	// Wished says that something else is declared than before. It is not known of what was
-	// declared by an operator that has ended.
+	Fields []string // the fields that differed, if the verb is Configured
+	// Wished reports that the declaration differs from the one before. It is false for an
+	// object that only an earlier operator process declared: its declaration is unknown.
 	Wished bool
 }
 
-// String is the change in short: "Configured Deployment cache (spec.replicas)".
+// String returns the change in short form: "Configured Deployment cache (spec.replicas)".
 func (c Change) String() string {
 	s := fmt.Sprintf("%s %s %s", c.Verb, c.Kind, c.Name)
 	if len(c.Fields) == 0 {
@@ -74,11 +74,11 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s (%s)", s, summary(c.Fields))
 }
 
-// ForeignError says that an object of a wanted name belongs to someone else.
+// ForeignError reports that an object of a declared name is not the owner's.
 type ForeignError struct {
 	Kind  string
 	Name  string
-	Owner string // who controls it; empty if nobody does
+	Owner string // the kind and name of its controller; empty if it has none
 }
 
 // Error implements error.
@@ -89,7 +89,7 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s %q exists and was not made by Governor", e.Kind, e.Name)
 }
 
-// GoingError says that an object of a wanted name is still being deleted.
+// GoingError reports that an earlier object of a declared name is still being deleted.
 type GoingError struct {
 	Kind string
 	Name string
@@ -118,8 +118,8 @@ func ForeignFinalizers(obj metav1.Object) []string {
 	})
 }
 
-// Applier applies for all objects of one application. It is safe for concurrent
-// use for different owners.
+// Applier applies the objects of one application. It is safe for concurrent use for
+// different owners.
 type Applier struct {
 	app     string
 	client  client.Client
@@ -127,12 +127,12 @@ type Applier struct {
 	types   managedfields.TypeConverter
 	tracker *readyourwrites.Tracker
 	owned   []client.Object
-	known   memory
+	cache   appliedCache
 }
 
-// New returns an applier for the named application, which may own the given kinds.
-// The client reads from the cache; live reads from the API server, and schemas are
-// those of custom resources among the kinds.
+// New returns an applier for the named application, which may own the given kinds. The
+// client reads from the cache, and live reads from the API server. schemas provides the
+// schemas of the custom resources among the kinds.
 func New(
 	app string, c client.Client, live client.Reader, tracker *readyourwrites.Tracker, owned []client.Object, schemas openapi.ClientWithContext,
 ) *Applier {
@@ -142,10 +142,10 @@ func New(
 	}
 }
 
-// Apply makes the wanted objects exist for the owner, in their order, and prunes
-// what the owner no longer wants. It goes on after an error: the result is what
-// was changed, and all errors joined. A wanted object with a resourceVersion is
-// written over that version only.
+// Apply makes the wanted objects exist for the owner, in their order, and prunes the
+// owner's other applied objects. It continues after an error, and returns all changes and
+// all errors joined. It writes a wanted object with a resourceVersion only over that
+// version.
 func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Change, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifec
 	for _, obj := range wanted {
 		change, err := a.ensure(ctx, owner, obj, current)
 		if err != nil {
-			errs = append(errs, a.failure(obj, err))
+			errs = append(errs, a.failureOf(obj, err))
 		}
 		if change != nil {
 			changes = append(changes, *change)
@@ -166,20 +166,20 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifec
 	return append(changes, pruned...), errors.Join(append(errs, err)...)
 }
 
-// Forget drops what is remembered about the owner.
-func (a *Applier) Forget(owner types.NamespacedName) { a.known.forget(owner) }
+// Forget drops the cached state of the owner.
+func (a *Applier) Forget(owner types.NamespacedName) { a.cache.removeOwner(owner) }
 
 // identity names an object within its namespace.
 type identity struct{ kind, name string }
 
-// String is the identity as it is written down.
+// String returns the identity as Kind/Name.
 func (i identity) String() string { return i.kind + "/" + i.name }
 
-// current returns what the cache shows the owner to control, without copying.
+// current returns the objects in the cache that the owner controls, without copying them.
 func (a *Applier) current(ctx context.Context, owner client.Object) (map[identity]client.Object, error) {
 	current := map[identity]client.Object{}
 	if owner.GetUID() == "" {
-		return current, nil // who is not born yet has nothing
+		return current, nil // an object without a UID does not exist yet and owns nothing
 	}
 	for _, kind := range a.owned {
 		list, gvk, err := listFor(a.client.Scheme(), kind)
@@ -196,8 +196,8 @@ func (a *Applier) current(ctx context.Context, owner client.Object) (map[identit
 	return current, nil
 }
 
-// ensure makes one object exist as wanted and takes it out of current, which so
-// becomes the list of what to prune.
+// ensure makes one object exist as wanted and removes it from current. What remains in
+// current is to be pruned.
 func (a *Applier) ensure(
 	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
 ) (*Change, error) {
@@ -212,23 +212,23 @@ func (a *Applier) ensure(
 	case existing == nil:
 	case existing.GetDeletionTimestamp() != nil:
 		return nil, goingError(kind, existing)
-	case a.known.same(client.ObjectKeyFromObject(owner), id, existing, sum):
+	case a.cache.unchanged(client.ObjectKeyFromObject(owner), id, existing, sum):
 		return nil, nil
 	}
 	d, err := a.declare(owner, wanted)
 	if err != nil {
 		return nil, err
 	}
-	d.sum = sum
+	d.fingerprint = sum
 	if existing == nil {
-		return a.claim(ctx, owner, d)
+		return a.create(ctx, owner, d)
 	}
 	return a.compare(ctx, owner, d, existing)
 }
 
-// compare writes the object if what it should be differs from what it is.
+// compare writes the object if it differs from its declaration.
 func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, existing client.Object) (*Change, error) {
-	existing, err := a.finish(ctx, owner, existing)
+	existing, err := a.finishReplaceLists(ctx, owner, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -238,51 +238,52 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	}
 	key, id := client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}
 	if len(fields) == 0 {
-		a.known.learn(key, id, existing, d.sum)
+		a.cache.record(key, id, existing, d.fingerprint)
 		return nil, nil
 	}
-	wished := a.known.otherwise(key, id, d.sum)
+	redeclared := a.cache.declaredOtherwise(key, id, d.fingerprint)
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
 		if uid, frozen := immutable(existing); frozen {
-			return a.renew(ctx, owner, d, uid)
+			return a.recreate(ctx, owner, d, uid)
 		}
 		written, err = a.replaceLists(ctx, owner, d, err)
 	}
 	if err != nil || written == existing.GetResourceVersion() {
 		return nil, err
 	}
-	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields, Wished: wished}, nil
+	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields, Wished: redeclared}, nil
 }
 
-// Never is a resourceVersion that no object has: etcd's count begins with it, before
-// the first write. A wanted object that has it can only be created.
+// Never is a resourceVersion that no object has: etcd's revision counter is at 1 before
+// the first write. A wanted object with this version can only be created.
 const Never = "1"
 
-// claim creates what the cache does not show as ours. The cache shows only our own
-// objects, so the name may be taken. A write of a version that no object has can
-// only create: one request, and nobody's object is touched.
-func (a *Applier) claim(ctx context.Context, owner client.Object, d declared) (*Change, error) {
-	unborn := d
-	unborn.version = Never
-	_, err := a.write(ctx, owner, unborn)
+// create creates an object that the cache does not show as the owner's. The cache shows
+// only the application's objects, so another object may have the name. A write over a
+// version that no object has can only create: it takes one request and changes no existing
+// object.
+func (a *Applier) create(ctx context.Context, owner client.Object, d declared) (*Change, error) {
+	createOnly := d
+	createOnly.version = Never
+	_, err := a.write(ctx, owner, createOnly)
 	if !apierrors.IsConflict(err) {
 		return created(d, err), err
 	}
-	return a.reclaim(ctx, owner, d)
+	return a.takeOver(ctx, owner, d)
 }
 
-// reclaim takes back what exists and is ours, but cannot be seen in the cache.
-func (a *Applier) reclaim(ctx context.Context, owner client.Object, d declared) (*Change, error) {
-	existing := d.blank()
+// takeOver takes over an existing object of the owner that the cache does not show.
+func (a *Applier) takeOver(ctx context.Context, owner client.Object, d declared) (*Change, error) {
+	existing := d.newObject()
 	err := a.live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
 	if err != nil {
-		return nil, fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
+		return nil, fmt.Errorf("cannot read the owner of %s %q: %w", d.kind, d.name(), err)
 	}
-	if err := mayTake(a.app, owner, d, existing); err != nil {
+	if err := checkOwnership(a.app, owner, d, existing); err != nil {
 		return nil, err
 	}
-	if err := mayAdopt(ctx, a.live, a.client.Scheme(), owner, existing); err != nil {
+	if err := checkOwnerNotDeleting(ctx, a.live, a.client.Scheme(), owner, existing); err != nil {
 		return nil, err
 	}
 	if _, err = a.write(ctx, owner, d, client.ForceOwnership); err != nil {
@@ -308,23 +309,23 @@ func (a *Applier) write(ctx context.Context, owner client.Object, d declared, op
 	if err != nil {
 		return "", fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)
 	}
-	written := d.blank()
+	written := d.newObject()
 	written.SetName(u.GetName())
 	written.SetNamespace(u.GetNamespace())
 	written.SetUID(u.GetUID())
 	written.SetResourceVersion(u.GetResourceVersion())
 	key := client.ObjectKeyFromObject(owner)
 	a.tracker.Wrote(key, written)
-	a.known.learn(key, identity{d.kind, d.name()}, written, d.sum)
+	a.cache.record(key, identity{d.kind, d.name()}, written, d.fingerprint)
 	return u.GetResourceVersion(), nil
 }
 
-// prune deletes what is left in current and was provided.
+// prune deletes the applied objects that are left in current.
 func (a *Applier) prune(ctx context.Context, owner client.Object, current map[identity]client.Object) ([]Change, error) {
 	var changes []Change
 	var errs []error
 	for id, obj := range current {
-		if !provided(obj) || obj.GetDeletionTimestamp() != nil {
+		if !isApplied(obj) || obj.GetDeletionTimestamp() != nil {
 			continue
 		}
 		uid := obj.GetUID()
@@ -334,7 +335,7 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, current map[id
 			continue
 		}
 		a.tracker.Deleted(client.ObjectKeyFromObject(owner), obj)
-		a.known.drop(client.ObjectKeyFromObject(owner), id)
+		a.cache.remove(client.ObjectKeyFromObject(owner), id)
 		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name, Wished: true})
 	}
 	sortChanges(changes)

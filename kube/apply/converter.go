@@ -20,7 +20,7 @@ import (
 // schemaTimeout limits one read of schemas. A comparison has no context of its own.
 const schemaTimeout = 10 * time.Second
 
-// CompareError says that an object could not be compared with its declaration. No write
+// CompareError reports that an object could not be compared with its declaration. No write
 // was sent.
 type CompareError struct {
 	Kind string
@@ -36,8 +36,8 @@ func (e *CompareError) Error() string {
 // Unwrap returns the cause.
 func (e *CompareError) Unwrap() error { return e.Err }
 
-// converter gives objects the types of their schemas. The schemas of built-in kinds are
-// compiled in. Those of custom resources come from the API server, when they are needed.
+// converter converts objects to typed values by their schemas. The schemas of built-in
+// kinds are compiled in. It reads those of custom resources from the API server on demand.
 type converter struct {
 	managedfields.TypeConverter
 	schemas openapi.ClientWithContext
@@ -55,8 +55,8 @@ func newConverter(scheme *runtime.Scheme, schemas openapi.ClientWithContext) *co
 	return &converter{TypeConverter: applyconfigurations.NewTypeConverter(scheme), schemas: schemas}
 }
 
-// ObjectToTyped implements managedfields.TypeConverter. An object that does not fit is
-// tried with the newest schema: its definition may have changed since the last read.
+// ObjectToTyped implements managedfields.TypeConverter. It tries an object that does not
+// fit again with the newest schema: the definition may have changed since the last read.
 func (c *converter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
 	gvk := obj.GetObjectKind().GroupVersionKind()
 	if clientgoscheme.Scheme.Recognizes(gvk) {
@@ -78,7 +78,7 @@ func (c *converter) ObjectToTyped(obj runtime.Object, opts ...typed.ValidationOp
 }
 
 // read returns the types of a group version as the API server publishes them. It returns
-// the types from before if the API server still publishes those.
+// before if the API server still publishes the same document.
 func (c *converter) read(gv schema.GroupVersion, before customTypes) (customTypes, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), schemaTimeout)
 	defer cancel()

@@ -14,13 +14,13 @@ import (
 // published is an API server that publishes one kind with the given fields.
 type published struct {
 	fields    []string
-	away      bool
+	down      bool
 	downloads int
 }
 
 func (p *published) PathsWithContext(context.Context) (map[string]openapi.GroupVersionWithContext, error) {
-	if p.away {
-		return nil, errors.New("away")
+	if p.down {
+		return nil, errors.New("unavailable")
 	}
 	return map[string]openapi.GroupVersionWithContext{"apis/example.com/v1": p}, nil
 }
@@ -46,7 +46,7 @@ func thing(fields ...string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// A schema is read when it is needed, once, and again only after it has changed.
+// The converter reads a schema on first use, and again only after it has changed.
 func TestConverterReadsSchemasOnce(t *testing.T) {
 	api := &published{fields: []string{"size"}}
 	c := newConverter(scheme.Scheme, api)
@@ -58,11 +58,11 @@ func TestConverterReadsSchemasOnce(t *testing.T) {
 		downloads int
 	}{
 		{"the first object needs the schema", func() {}, []string{"size"}, true, 1},
-		{"the second does not", func() {}, []string{"size"}, true, 1},
+		{"the second object uses the cached schema", func() {}, []string{"size"}, true, 1},
 		{"a field that is not published does not fit", func() {}, []string{"color"}, false, 1},
 		{"the definition has changed", func() { api.fields = append(api.fields, "color") }, []string{"color"}, true, 2},
-		{"what is known needs no API server", func() { api.away = true }, []string{"size"}, true, 2},
-		{"what is not known does", func() {}, []string{"shape"}, false, 2},
+		{"a known schema needs no API server", func() { api.down = true }, []string{"size"}, true, 2},
+		{"an unknown field needs the API server", func() {}, []string{"shape"}, false, 2},
 	}
 	for _, step := range steps {
 		step.change()
@@ -74,7 +74,7 @@ func TestConverterReadsSchemasOnce(t *testing.T) {
 }
 
 // A kind that the API server does not publish is an error, not a panic.
-func TestConverterOfAnUnpublishedKind(t *testing.T) {
+func TestConverterRejectsUnpublishedKind(t *testing.T) {
 	c := newConverter(scheme.Scheme, &published{})
 	other := thing()
 	other.SetAPIVersion("example.org/v1")

@@ -16,19 +16,19 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// declared is an object reduced to what its author has set, with owner and labels.
+// declared is an object reduced to the fields that its author set, with owner and labels.
 type declared struct {
 	kind, ownerKind string
 	content         *unstructured.Unstructured
-	sum             fingerprint
-	version         string // the only one to write over; empty if any will do
+	fingerprint     fingerprint
+	version         string // the only version to write over; empty means any
 	sample          client.Object
 }
 
 func (d declared) name() string { return d.content.GetName() }
 
-// blank returns an empty object of the same Go type, the one that is cached.
-func (d declared) blank() client.Object {
+// newObject returns an empty object of the same Go type, which is the type in the cache.
+func (d declared) newObject() client.Object {
 	return reflect.New(reflect.TypeOf(d.sample).Elem()).Interface().(client.Object)
 }
 
@@ -37,11 +37,12 @@ func (a *Applier) declare(owner client.Object, wanted lifecycle.Object) (declare
 	if !ok {
 		return declared{}, fmt.Errorf("%T is not an object", wanted)
 	}
-	a.stamp(owner, obj)
+	a.setLabels(owner, obj)
 	return declare(a.client.Scheme(), owner, obj)
 }
 
-// declare makes the owner control the object.
+// declare makes the owner the controller of the object and reduces it to its declared
+// fields.
 func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error) {
 	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
@@ -55,7 +56,7 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 	obj.SetResourceVersion("")
 	obj.SetNamespace(owner.GetNamespace())
 	obj.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, ownerKind)})
-	content, err := authored(obj)
+	content, err := declaredFields(obj)
 	if err != nil {
 		return declared{}, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, obj.GetName(), err)
 	}
@@ -64,9 +65,9 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 	return declared{kind: gvk.Kind, ownerKind: ownerKind.Kind, content: u, sample: obj, version: version}, nil
 }
 
-// fingerprint tells one wanted object from another. It is taken before anything is
-// declared: at rest nothing else is done with an object, in every turn. The version
-// that it is to be written over is no part of it.
+// fingerprint identifies the content of a wanted object. It is computed before anything is
+// declared, because an unchanged object needs no other work in a reconcile. It does not
+// include the resourceVersion to write over.
 type fingerprint [sha256.Size]byte
 
 func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerprint, err error) {
@@ -78,14 +79,14 @@ func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerp
 		wanted = wanted.DeepCopyObject().(lifecycle.Object)
 		wanted.SetResourceVersion("")
 	}
-	hash := sha256.New() // it is written to from a buffer that the encoder keeps, and Marshal would copy
+	hash := sha256.New() // the encoder writes from a buffer that it reuses; Marshal would copy it
 	if err := json.NewEncoder(hash).Encode(wanted); err != nil {
 		return "", sum, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, wanted.GetName(), err)
 	}
 	return gvk.Kind, fingerprint(hash.Sum(nil)), nil
 }
 
-func (a *Applier) stamp(owner, obj client.Object) {
+func (a *Applier) setLabels(owner, obj client.Object) {
 	labels := obj.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -97,10 +98,10 @@ func (a *Applier) stamp(owner, obj client.Object) {
 	obj.SetLabels(labels)
 }
 
-// authored returns the object's content without what its author did not set: the
-// status, and the empty structs that encoding/json writes although they are marked
-// omitempty. Server-side apply would take those for a claim of ownership.
-func authored(obj client.Object) (map[string]any, error) {
+// declaredFields returns the object's content without what its author did not set: the status,
+// and the empty structs that encoding/json writes although they are marked omitempty.
+// Server-side apply would treat those as a claim of ownership.
+func declaredFields(obj client.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
 		return nil, err

@@ -19,7 +19,7 @@ func TestAuthored(t *testing.T) {
 		want   map[string]any
 	}{
 		"EmptyStructs": {
-			"strategy, resources and template metadata that nobody set are not claimed",
+			"unset strategy, resources and template metadata are not declared",
 			&appsv1.Deployment{
 				ObjectMeta: metav1.ObjectMeta{Name: "x"},
 				Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{
@@ -31,7 +31,7 @@ func TestAuthored(t *testing.T) {
 			}}},
 		},
 		"MeaningfulEmptiness": {
-			"an empty selector that the author must set means everything",
+			"an empty required selector selects everything",
 			&networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Name: "x"}},
 			map[string]any{"metadata": meta, "spec": map[string]any{"podSelector": map[string]any{}}},
 		},
@@ -50,7 +50,7 @@ func TestAuthored(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := authored(c.obj)
+			got, err := declaredFields(c.obj)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
-// identifying are the fields that every declaration has and nobody owns.
+// identifying are the fields that every declaration has and no manager owns.
 var identifying = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("apiVersion"),
 	fieldpath.MakePathOrDie("kind"),
@@ -20,10 +20,10 @@ var identifying = fieldpath.NewSet(
 	fieldpath.MakePathOrDie("metadata", "namespace"),
 )
 
-// difference returns the fields that applying d would change: those that we own
-// and that have gone from d or from the object, and those with another value. It
-// does what the API server would do, without asking it. Whoever changes one of our
-// fields takes its ownership, so drift shows as a field that we no longer own.
+// difference returns the fields that an apply of d would change. These are owned fields
+// that are missing in d or in the object, and fields with another value. It computes
+// locally what the API server would do. A manager that changes an owned field takes its
+// ownership, so drift shows as a field that Manager no longer owns.
 func (a *Applier) difference(d declared, existing client.Object) ([]string, error) {
 	set, err := a.changed(d, existing)
 	if err != nil {
@@ -32,7 +32,7 @@ func (a *Applier) difference(d declared, existing client.Object) ([]string, erro
 	return paths(set), nil
 }
 
-// changed fails with a [CompareError].
+// changed returns the same fields as a set. Its error is a [CompareError].
 func (a *Applier) changed(d declared, existing client.Object) (*fieldpath.Set, error) {
 	set, err := a.differing(d, existing)
 	if err != nil {
@@ -67,7 +67,7 @@ func (a *Applier) differing(d declared, existing client.Object) (*fieldpath.Set,
 func ownedFields(obj client.Object) (*fieldpath.Set, error) {
 	owned := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
-		if !applied(entry) {
+		if !isApplyEntry(entry) {
 			continue
 		}
 		if err := owned.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
@@ -80,13 +80,13 @@ func ownedFields(obj client.Object) (*fieldpath.Set, error) {
 func paths(set *fieldpath.Set) []string {
 	var all []string
 	set.Leaves().Iterate(func(p fieldpath.Path) {
-		all = append(all, inWords(p))
+		all = append(all, pathString(p))
 	})
 	slices.Sort(all)
 	return all
 }
 
-func inWords(p fieldpath.Path) string { return strings.TrimPrefix(p.String(), ".") }
+func pathString(p fieldpath.Path) string { return strings.TrimPrefix(p.String(), ".") }
 
 // summary names the first few fields.
 func summary(fields []string) string {

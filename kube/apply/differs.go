@@ -12,7 +12,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Comparer compares objects with declarations by their values alone, so that it needs no
+// Comparer compares objects with declarations by their values alone. So it does not need
 // managed fields, which caches leave out. It knows the built-in types.
 type Comparer struct {
 	scheme *runtime.Scheme
@@ -24,8 +24,8 @@ func NewComparer(scheme *runtime.Scheme) *Comparer {
 	return &Comparer{scheme: scheme, types: applyconfigurations.NewTypeConverter(scheme)}
 }
 
-// Differs returns the fields that the owner declares and the existing object does not
-// have, or has with another value. What others have added is no difference.
+// Differs returns the fields that the owner declares and the existing object lacks, or has
+// with another value. Fields that only other managers set are no difference.
 func (c *Comparer) Differs(owner client.Object, wanted lifecycle.Object, existing client.Object) ([]string, error) {
 	d, err := declare(c.scheme, owner, wanted.DeepCopyObject().(client.Object))
 	if err != nil {

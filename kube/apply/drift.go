@@ -17,18 +17,18 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Drift is what somebody else made of an object that is provided.
+// Drift is a change of an applied object by another manager.
 type Drift struct {
 	Kind string
 	Name string
-	// Fields are those that were changed or taken away; none if the object is missing.
+	// Fields are the fields that were changed or removed; none if the object is missing.
 	Fields []string
-	// By are the field managers that have them now; none if the API server records
-	// nobody, as of what was taken away.
+	// By are the field managers that own the fields now; none if the API server records no
+	// manager, as for a removed field.
 	By []string
 }
 
-// String is the drift as a part of a sentence.
+// String returns the drift as a part of a sentence.
 func (d Drift) String() string {
 	if len(d.Fields) == 0 {
 		return fmt.Sprintf("%s %s is missing", d.Kind, d.Name)
@@ -40,9 +40,9 @@ func (d Drift) String() string {
 	return s
 }
 
-// Drifts returns what others changed of the wanted objects. It writes nothing and asks
-// nobody: what the cache does not show is missing, if it was there before or provided
-// says that it should be.
+// Drifts returns what other managers changed in the wanted objects. It writes nothing and
+// reads only the cache. An object that the cache does not show is missing if it was there
+// before, or if provided is true.
 func (a *Applier) Drifts(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided bool) ([]Drift, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
@@ -69,30 +69,30 @@ func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current ma
 	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
 	existing := current[id]
 	if existing == nil {
-		if _, known := a.known.of(key, id); !known && !provided {
+		if _, known := a.cache.get(key, id); !known && !provided {
 			return nil, nil
 		}
 		return &Drift{Kind: kind, Name: id.name}, nil
 	}
-	if a.known.same(key, id, existing, sum) {
+	if a.cache.unchanged(key, id, existing, sum) {
 		return nil, nil
 	}
 	d, err := a.declare(owner, wanted)
 	if err != nil {
 		return nil, err
 	}
-	d.sum = sum
-	theirs, err := a.foreignFields(key, d, existing)
-	if err != nil || theirs.Empty() {
+	d.fingerprint = sum
+	foreign, err := a.foreignFields(key, d, existing)
+	if err != nil || foreign.Empty() {
 		return nil, err
 	}
-	return driftOf(d, existing, theirs), nil
+	return driftOf(d, existing, foreign), nil
 }
 
-// ApplyAround is Apply, but leaves what others changed as it is, and returns that too. What
-// the owner declares anew is applied all the same. Of what is not known here, as after a
-// restart, provided names what was there before, as Names does. Objects with
-// lifecycle.AnnotationDrift are applied as Apply does.
+// ApplyAround is Apply without the repair of drift: it keeps what other managers changed,
+// and returns those changes too. It applies a field whose declaration has changed in any
+// case. provided names the objects that existed before a restart, in the form of Names.
+// Objects with lifecycle.AnnotationDrift are applied as in Apply.
 func (a *Applier) ApplyAround(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided []string) ([]Change, []Drift, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
@@ -104,7 +104,7 @@ func (a *Applier) ApplyAround(ctx context.Context, owner client.Object, wanted [
 	for _, obj := range wanted {
 		change, drift, err := a.applyAround(ctx, owner, obj, current, provided)
 		if err != nil {
-			errs = append(errs, a.failure(obj, err))
+			errs = append(errs, a.failureOf(obj, err))
 		}
 		if change != nil {
 			changes = append(changes, *change)
@@ -117,7 +117,7 @@ func (a *Applier) ApplyAround(ctx context.Context, owner client.Object, wanted [
 	return append(changes, pruned...), drifts, errors.Join(append(errs, err)...)
 }
 
-// Names are the objects as Kind/Name, sorted.
+// Names returns the objects as Kind/Name, sorted.
 func (a *Applier) Names(objects []lifecycle.Object) ([]string, error) {
 	var all []string
 	for _, obj := range objects {
@@ -140,11 +140,11 @@ func (a *Applier) applyAround(
 	}
 	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
 	existing := current[id]
-	n, known := a.known.of(key, id)
+	n, known := a.cache.get(key, id)
 	if existing == nil && !alwaysRepaired(wanted) && (known && n.sum == sum || !known && slices.Contains(provided, id.String())) {
 		return nil, &Drift{Kind: kind, Name: id.name}, nil
 	}
-	if existing == nil || existing.GetDeletionTimestamp() != nil || alwaysRepaired(wanted) || a.known.same(key, id, existing, sum) {
+	if existing == nil || existing.GetDeletionTimestamp() != nil || alwaysRepaired(wanted) || a.cache.unchanged(key, id, existing, sum) {
 		change, err := a.ensure(ctx, owner, wanted, current)
 		return change, nil, err
 	}
@@ -153,47 +153,47 @@ func (a *Applier) applyAround(
 	if err != nil {
 		return nil, nil, err
 	}
-	d.sum = sum
-	theirs, err := a.foreignFields(key, d, existing)
+	d.fingerprint = sum
+	foreign, err := a.foreignFields(key, d, existing)
 	if err != nil {
 		return nil, nil, err
 	}
-	if theirs.Empty() {
+	if foreign.Empty() {
 		change, err := a.compare(ctx, owner, d, existing)
 		return change, nil, err
 	}
-	change, err := a.around(ctx, owner, d, existing, theirs)
-	return change, driftOf(d, existing, theirs), err
+	change, err := a.applyExcept(ctx, owner, d, existing, foreign)
+	return change, driftOf(d, existing, foreign), err
 }
 
 func alwaysRepaired(wanted lifecycle.Object) bool {
 	return wanted.GetAnnotations()[lifecycle.AnnotationDrift] == lifecycle.DriftRepair
 }
 
-// around applies all but the fields that are theirs.
-func (a *Applier) around(ctx context.Context, owner client.Object, d declared, existing client.Object, theirs *fieldpath.Set) (*Change, error) {
+// applyExcept applies all fields except the foreign ones.
+func (a *Applier) applyExcept(ctx context.Context, owner client.Object, d declared, existing client.Object, foreign *fieldpath.Set) (*Change, error) {
 	all, err := a.changed(d, existing)
 	if err != nil {
 		return nil, err
 	}
 	key, id := client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}
-	ours := all.Leaves().Difference(theirs)
+	own := all.Leaves().Difference(foreign)
 	var change *Change
-	if !ours.Empty() {
-		rest, err := a.without(d, theirs)
+	if !own.Empty() {
+		rest, err := a.without(d, foreign)
 		if err != nil {
 			return nil, err
 		}
 		if _, err := a.write(ctx, owner, rest, client.ForceOwnership); err != nil {
 			return nil, err
 		}
-		change = &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(ours)}
+		change = &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(own)}
 	}
-	a.known.differ(key, id, existing.GetUID(), d)
+	a.cache.recordDrift(key, id, existing.GetUID(), d)
 	return change, nil
 }
 
-// without is the declaration less the fields.
+// without returns the declaration without the fields.
 func (a *Applier) without(d declared, fields *fieldpath.Set) (declared, error) {
 	whole, err := a.types.ObjectToTyped(d.content)
 	if err != nil {
@@ -207,34 +207,35 @@ func (a *Applier) without(d declared, fields *fieldpath.Set) (declared, error) {
 	return d, nil
 }
 
-// foreignFields are the fields that somebody else changed. If we declare what we declared when
-// all was well, that is every difference; otherwise, after a restart or for another
-// declaration, those that have another owner now, save what is declared anew.
+// foreignFields returns the fields that another manager changed. If the declaration is the
+// one that the object last matched, that is every difference. Otherwise (after a restart,
+// or with another declaration) it is every field that another manager owns now and whose
+// declaration has not changed.
 func (a *Applier) foreignFields(key types.NamespacedName, d declared, existing client.Object) (*fieldpath.Set, error) {
 	all, err := a.changed(d, existing)
 	if err != nil || all.Empty() {
 		return all, err
 	}
-	n, known := a.known.of(key, identity{d.kind, d.name()})
-	if known && n.sum == d.sum && n.id == existing.GetUID() {
+	n, known := a.cache.get(key, identity{d.kind, d.name()})
+	if known && n.sum == d.fingerprint && n.uid == existing.GetUID() {
 		return all.Leaves(), nil
 	}
 	others, err := ownedByOthers(existing)
 	if err != nil {
 		return nil, err
 	}
-	theirs := others.Intersection(all.Leaves())
-	if n.content == nil || theirs.Empty() {
-		return theirs, nil
+	foreign := others.Intersection(all.Leaves())
+	if n.content == nil || foreign.Empty() {
+		return foreign, nil
 	}
-	anew, err := a.redeclared(n.content, d.content)
+	redeclared, err := a.redeclared(n.content, d.content)
 	if err != nil {
 		return nil, err
 	}
-	return theirs.Difference(anew), nil
+	return foreign.Difference(redeclared), nil
 }
 
-// redeclared are the fields that the one declares otherwise than the other.
+// redeclared returns the fields in which the two declarations differ.
 func (a *Applier) redeclared(before, now *unstructured.Unstructured) (*fieldpath.Set, error) {
 	was, err := a.types.ObjectToTyped(before)
 	if err != nil {
@@ -251,14 +252,14 @@ func (a *Applier) redeclared(before, now *unstructured.Unstructured) (*fieldpath
 	return c.Added.Union(c.Modified).Union(c.Removed), nil
 }
 
-func applied(e metav1.ManagedFieldsEntry) bool {
+func isApplyEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
 func ownedByOthers(obj client.Object) (*fieldpath.Set, error) {
 	owned := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
-		if applied(entry) || entry.FieldsV1 == nil {
+		if isApplyEntry(entry) || entry.FieldsV1 == nil {
 			continue
 		}
 		some, err := fieldsOf(entry)
@@ -275,14 +276,14 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	return some, some.FromJSON(entry.FieldsV1.GetRawReader())
 }
 
-// driftOf names the fields and who has them.
-func driftOf(d declared, existing client.Object, theirs *fieldpath.Set) *Drift {
-	drift := &Drift{Kind: d.kind, Name: d.name(), Fields: paths(theirs)}
+// driftOf names the fields and the managers that own them.
+func driftOf(d declared, existing client.Object, foreign *fieldpath.Set) *Drift {
+	drift := &Drift{Kind: d.kind, Name: d.name(), Fields: paths(foreign)}
 	for _, entry := range existing.GetManagedFields() {
-		if applied(entry) || entry.FieldsV1 == nil {
+		if isApplyEntry(entry) || entry.FieldsV1 == nil {
 			continue
 		}
-		if some, err := fieldsOf(entry); err == nil && !some.Leaves().Intersection(theirs).Empty() {
+		if some, err := fieldsOf(entry); err == nil && !some.Leaves().Intersection(foreign).Empty() {
 			drift.By = append(drift.By, entry.Manager)
 		}
 	}

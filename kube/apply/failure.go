@@ -23,8 +23,8 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the error of the object.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// failure is the error of the wanted object, or nil.
-func (a *Applier) failure(wanted lifecycle.Object, err error) error {
+// failureOf returns err as the error of the wanted object, or nil.
+func (a *Applier) failureOf(wanted lifecycle.Object, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -32,9 +32,10 @@ func (a *Applier) failure(wanted lifecycle.Object, err error) error {
 	return &Failure{Object: wanted, Kind: gvk.Kind, Err: err}
 }
 
-// Stuck returns the objects of an error of Apply or Spare that cannot be as they are wanted
-// before somebody else acts: the name is taken, an earlier object is still being deleted, or
-// the API server refuses the content. It returns none if anything else went wrong as well.
+// Stuck returns the objects of an error of Apply or ApplyAround that need a user or
+// another controller: the name is taken, an earlier object is still being deleted, or the
+// API server rejects the content. It returns none if the error has any other cause as
+// well.
 func Stuck(err error) []*Failure {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*Failure

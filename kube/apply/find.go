@@ -13,31 +13,31 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Find returns what there is of the wanted kind and name, to be read only, or nil if
-// the name is free. What the cache does not show is read from the API server: it may
-// have lost its label, or be younger than the cache. A name that the owner cannot
-// have, or not yet, is a [ForeignError] or a [GoingError].
+// Find returns the existing object of the wanted kind and name, or nil if the name is
+// free. The caller must not modify the object. Find reads an object that the cache does
+// not show from the API server: it may have lost its label, or be newer than the cache. A
+// name that the owner cannot have, or not yet, is a [ForeignError] or a [GoingError].
 func (a *Applier) Find(ctx context.Context, owner client.Object, wanted lifecycle.Object) (client.Object, error) {
 	d, err := a.identify(owner, wanted)
 	if err != nil {
 		return nil, err
 	}
-	existing, key := d.blank(), client.ObjectKey{Namespace: owner.GetNamespace(), Name: wanted.GetName()}
+	existing, key := d.newObject(), client.ObjectKey{Namespace: owner.GetNamespace(), Name: wanted.GetName()}
 	err = a.client.Get(ctx, key, existing, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		existing = d.blank()
+		existing = d.newObject()
 		err = a.live.Get(ctx, key, existing)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
+		return nil, fmt.Errorf("cannot read the owner of %s %q: %w", d.kind, d.name(), err)
 	}
-	return existing, mayTake(a.app, owner, d, existing)
+	return existing, checkOwnership(a.app, owner, d, existing)
 }
 
-// identify is declare for who only looks: without the content.
+// identify is declare without the content, for a caller that only reads.
 func (a *Applier) identify(owner client.Object, wanted lifecycle.Object) (declared, error) {
 	sample, ok := wanted.(client.Object)
 	if !ok {

@@ -14,15 +14,15 @@ func TestFingerprint(t *testing.T) {
 		edit   func(*corev1.ConfigMap)
 		same   bool
 	}{
-		"Again":   {"what is rendered again is the same", func(*corev1.ConfigMap) {}, true},
-		"Version": {"the version to write over says nothing about what is wanted", func(c *corev1.ConfigMap) { c.ResourceVersion = "7" }, true},
+		"Same":    {"two renderings of the same object are equal", func(*corev1.ConfigMap) {}, true},
+		"Version": {"the version to write over is not part of the content", func(c *corev1.ConfigMap) { c.ResourceVersion = "7" }, true},
 		"Data":    {"other data is another object", func(c *corev1.ConfigMap) { c.Data["state"] = "existing" }, false},
 		"Label":   {"another label is another object", func(c *corev1.ConfigMap) { c.Labels["app"] = "b" }, false},
 	}
 	a := &Applier{client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
 	render := func() *corev1.ConfigMap {
-		c := &corev1.ConfigMap{Data: map[string]string{"state": "new", "token": "t", "door": "Shut"}}
-		c.Name, c.Labels = "door", map[string]string{"app": "a", "instance": "i"}
+		c := &corev1.ConfigMap{Data: map[string]string{"state": "new", "token": "t", "config": "Disabled"}}
+		c.Name, c.Labels = "config", map[string]string{"app": "a", "instance": "i"}
 		return c
 	}
 	for name, c := range cases {

@@ -15,27 +15,27 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// One applies a single object for the owner, for a Step: nothing prunes it later,
-// and only another Step changes it. An object of that name which is not the owner's
-// is left alone: a [ForeignError], or a [GoingError].
+// One applies a single object for the owner, for a Step. Nothing prunes the object later,
+// and only another Step changes it. An object of that name with another owner stays
+// untouched: the result is a [ForeignError] or a [GoingError].
 func One(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
 	d, err := declare(c.Scheme(), owner, wanted.DeepCopyObject().(client.Object))
 	if err != nil {
 		return err
 	}
 	options := []client.ApplyOption{client.FieldOwner(Manager)}
-	existing := d.blank()
+	existing := d.newObject()
 	err = live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.content.SetResourceVersion(Never)
 	case err != nil:
-		return fmt.Errorf("cannot see whose %s %q is: %w", d.kind, d.name(), err)
+		return fmt.Errorf("cannot read the owner of %s %q: %w", d.kind, d.name(), err)
 	default:
-		if err := mayTake(wanted.GetLabels()[lifecycle.LabelApp], owner, d, existing); err != nil {
+		if err := checkOwnership(wanted.GetLabels()[lifecycle.LabelApp], owner, d, existing); err != nil {
 			return err
 		}
-		if err := mayAdopt(ctx, live, c.Scheme(), owner, existing); err != nil {
+		if err := checkOwnerNotDeleting(ctx, live, c.Scheme(), owner, existing); err != nil {
 			return err
 		}
 		options = append(options, client.ForceOwnership)
@@ -46,11 +46,12 @@ func One(ctx context.Context, c client.Client, live client.Reader, owner client.
 	return nil
 }
 
-// mayAdopt returns an error if the object has no controller because its owner is being
-// deleted: a deletion that orphans takes the owner references away, and the deletion itself
-// may not be in the cache yet. Who adopts then hands the object to the garbage collector.
-// Kubernetes' own controllers ask the API server in the same way (RecheckDeletionTimestamp).
-func mayAdopt(ctx context.Context, live client.Reader, s *runtime.Scheme, owner, existing client.Object) error {
+// checkOwnerNotDeleting returns an error if the object has no controller because its owner is being
+// deleted. A deletion that orphans removes the owner references, and the cache may not
+// show the deletion yet. An adoption would then hand the object to the garbage collector.
+// Kubernetes' own controllers check the API server in the same way
+// (RecheckDeletionTimestamp).
+func checkOwnerNotDeleting(ctx context.Context, live client.Reader, s *runtime.Scheme, owner, existing client.Object) error {
 	if metav1.GetControllerOf(existing) != nil {
 		return nil
 	}
@@ -65,7 +66,7 @@ func mayAdopt(ctx context.Context, live client.Reader, s *runtime.Scheme, owner,
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot see whether the owner of %q is being deleted: %w", existing.GetName(), err)
+		return fmt.Errorf("cannot read whether the owner of %q is being deleted: %w", existing.GetName(), err)
 	}
 	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, owner.GetName(), errors.New("it is being deleted"))
 }
@@ -77,13 +78,14 @@ func Taken(s *runtime.Scheme, app string, owner, existing client.Object) error {
 	if err != nil {
 		return err
 	}
-	return mayTake(app, owner, d, existing)
+	return checkOwnership(app, owner, d, existing)
 }
 
-// mayTake returns an error unless the existing object is ours: controlled by the
-// owner with its labels lost, or left behind by an earlier object of the same name
-// (deleted with --cascade=orphan, or restored from a backup).
-func mayTake(app string, owner client.Object, d declared, existing client.Object) error {
+// checkOwnership returns an error unless the existing object is the owner's. Either the owner
+// controls it and its labels are lost, or it has no controller and carries the labels of
+// an earlier object of the same name (deleted with --cascade=orphan, or restored from a
+// backup).
+func checkOwnership(app string, owner client.Object, d declared, existing client.Object) error {
 	if existing.GetDeletionTimestamp() != nil {
 		return goingError(d.kind, existing)
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// stateOf tells two versions of an object apart unless only the status differs; it is
-// empty if that cannot be told. It is made from the generation, which the API server
-// counts up when anything but metadata and status changes, and from the metadata that is
-// compared: what others own may be taken from us without another change.
+// stateOf returns a digest that is equal for two versions of an object if only the status
+// differs. It is empty if the object has no generation. It covers the generation, which
+// the API server increments when anything but metadata and status changes, and the
+// compared metadata. That includes the managed fields: a change of ownership changes
+// nothing else.
 func stateOf(obj client.Object) string {
 	if obj.GetGeneration() == 0 {
 		return ""

@@ -13,18 +13,19 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Prediction is a change that would be made.
+// Prediction is a change that Apply would make.
 type Prediction struct {
 	Change
-	// Values are those of the changed fields, in the same order; none of a Secret.
+	// Values are the values of the changed fields, in the same order. A Secret has none.
 	Values []Values
 }
 
-// Values are what a field holds and will hold, as JSON; empty if it is not there.
+// Values are the current and the new value of a field, as JSON; empty if the field is
+// absent.
 type Values struct{ From, To string }
 
-// DryRun returns what [Applier.Apply] would change, and writes nothing. An object
-// that it would refuse to touch is in the errors.
+// DryRun returns what [Applier.Apply] would change, and writes nothing. An object that
+// Apply would refuse to write is among the errors.
 func (a *Applier) DryRun(ctx context.Context, owner client.Object, wanted []lifecycle.Object) ([]Prediction, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
@@ -40,13 +41,14 @@ func (a *Applier) DryRun(ctx context.Context, owner client.Object, wanted []life
 			changes = append(changes, *f)
 		}
 	}
-	return append(changes, gone(current)...), errors.Join(errs...)
+	return append(changes, toPrune(current)...), errors.Join(errs...)
 }
 
-// PlanDeletion returns what was provided and Kubernetes deletes when the owner is gone.
+// PlanDeletion returns the applied objects that Kubernetes deletes together with the
+// owner.
 func (a *Applier) PlanDeletion(ctx context.Context, owner client.Object) ([]Prediction, error) {
 	current, err := a.current(ctx, owner)
-	return gone(current), err
+	return toPrune(current), err
 }
 
 func (a *Applier) dryRun(
@@ -62,22 +64,22 @@ func (a *Applier) dryRun(
 	if existing == nil {
 		found, err := a.Find(ctx, owner, wanted)
 		if err != nil || found != nil {
-			return reclaimed(d), err
+			return relabeled(d), err
 		}
 		return &Prediction{Change: Change{Verb: Created, Kind: d.kind, Name: d.name()}}, nil
 	}
 	if existing.GetDeletionTimestamp() != nil {
 		return nil, goingError(d.kind, existing)
 	}
-	return a.configured(d, existing)
+	return a.dryRunUpdate(d, existing)
 }
 
-// reclaimed is the change of what is ours and has lost its labels.
-func reclaimed(d declared) *Prediction {
+// relabeled returns the change of an object of the owner that has lost its labels.
+func relabeled(d declared) *Prediction {
 	return &Prediction{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}}
 }
 
-func (a *Applier) configured(d declared, existing client.Object) (*Prediction, error) {
+func (a *Applier) dryRunUpdate(d declared, existing client.Object) (*Prediction, error) {
 	set, err := a.changed(d, existing)
 	if err != nil || set.Empty() {
 		return nil, err
@@ -92,7 +94,7 @@ func (a *Applier) configured(d declared, existing client.Object) (*Prediction, e
 	}
 	byPath := map[string]Values{}
 	set.Leaves().Iterate(func(p fieldpath.Path) {
-		byPath[inWords(p)] = Values{From: at(live, p), To: at(d.content.Object, p)}
+		byPath[pathString(p)] = Values{From: valueAt(live, p), To: valueAt(d.content.Object, p)}
 	})
 	for _, field := range f.Fields {
 		f.Values = append(f.Values, byPath[field])
@@ -100,10 +102,10 @@ func (a *Applier) configured(d declared, existing client.Object) (*Prediction, e
 	return f, nil
 }
 
-// at returns what the object has at the path, as JSON; empty if that is nothing.
-func at(object any, p fieldpath.Path) string {
+// valueAt returns the object's value at the path, as JSON; empty if there is none.
+func valueAt(object any, p fieldpath.Path) string {
 	for _, element := range p {
-		if object = into(object, element); object == nil {
+		if object = child(object, element); object == nil {
 			return ""
 		}
 	}
@@ -114,21 +116,21 @@ func at(object any, p fieldpath.Path) string {
 	return string(raw)
 }
 
-func into(object any, element fieldpath.PathElement) any {
+func child(object any, element fieldpath.PathElement) any {
 	if fields, ok := object.(map[string]any); ok && element.FieldName != nil {
 		return fields[*element.FieldName]
 	}
 	items, _ := object.([]any)
 	for i, item := range items {
-		if is(item, i, element) {
+		if matches(item, i, element) {
 			return item
 		}
 	}
 	return nil
 }
 
-// is reports whether the element names the item of a list.
-func is(item any, i int, element fieldpath.PathElement) bool {
+// matches reports whether the path element selects the list item.
+func matches(item any, i int, element fieldpath.PathElement) bool {
 	switch {
 	case element.Index != nil:
 		return *element.Index == i
@@ -146,13 +148,13 @@ func is(item any, i int, element fieldpath.PathElement) bool {
 	return false
 }
 
-func provided(obj client.Object) bool { return obj.GetLabels()[lifecycle.LabelApplied] != "" }
+func isApplied(obj client.Object) bool { return obj.GetLabels()[lifecycle.LabelApplied] != "" }
 
-// gone is what would be pruned if nothing of it were wanted.
-func gone(current map[identity]client.Object) []Prediction {
+// toPrune returns the prune of every applied object in current.
+func toPrune(current map[identity]client.Object) []Prediction {
 	var changes []Change
 	for id, obj := range current {
-		if provided(obj) && obj.GetDeletionTimestamp() == nil {
+		if isApplied(obj) && obj.GetDeletionTimestamp() == nil {
 			changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
 		}
 	}
