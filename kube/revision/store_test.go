@@ -18,7 +18,7 @@ import (
 	"github.com/governor-dev/governor/kube/revision"
 )
 
-// counted is a client that counts what is asked of it.
+// counted is a client that counts its requests.
 type counted struct {
 	client.WithWatch
 	lists, writes int
@@ -43,23 +43,23 @@ func count() *counted {
 	return c
 }
 
-// owner is any object with a spec.
+// owner returns an object with a spec.
 func owner(generation int64, image string) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "d", UID: "u1", Generation: generation}}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: image}}
 	return d
 }
 
-func newKeeper(c *counted) *revision.Store {
+func newStore(c *counted) *revision.Store {
 	return revision.NewStore("app", appsv1.SchemeGroupVersion.WithKind("Deployment"), nil, c, c)
 }
 
-// One write for a spec, one more if it settles only later, and none at rest, nor after a
-// restart; one list for all objects.
-func TestKeepWritesOnceForASpec(t *testing.T) {
+// A spec takes one write, and one more if it settles later. An unchanged spec takes none,
+// also after a restart. One list covers all objects.
+func TestSaveWritesOncePerSpec(t *testing.T) {
 	c := count()
-	k := newKeeper(c)
-	type turn struct {
+	k := newStore(c)
+	type step struct {
 		reason     string
 		generation int64
 		image      string
@@ -68,20 +68,20 @@ func TestKeepWritesOnceForASpec(t *testing.T) {
 		writes     int
 		number     int64
 	}
-	for _, s := range []turn{
-		{"the first spec is settled at first sight", 1, "a", true, false, 1, 1},
-		{"at rest", 1, "a", true, false, 0, 1},
-		{"a spec that is only begun", 2, "b", false, false, 1, 2},
-		{"still", 2, "b", false, false, 0, 2},
-		{"it settles", 2, "b", true, false, 1, 2},
-		{"and is disturbed", 2, "b", false, false, 0, 2},
-		{"and settles again", 2, "b", true, false, 0, 2},
-		{"a restart knows all that", 2, "b", true, true, 0, 2},
+	for _, s := range []step{
+		{"the first spec settles at once", 1, "a", true, false, 1, 1},
+		{"an unchanged spec", 1, "a", true, false, 0, 1},
+		{"a second spec that has not settled", 2, "b", false, false, 1, 2},
+		{"it still has not settled", 2, "b", false, false, 0, 2},
+		{"the second spec settles", 2, "b", true, false, 1, 2},
+		{"the second spec is disturbed", 2, "b", false, false, 0, 2},
+		{"the second spec settles again", 2, "b", true, false, 0, 2},
+		{"a restart reads the stored revisions", 2, "b", true, true, 0, 2},
 		{"the same spec under another generation", 4, "b", true, false, 0, 2},
-		{"the first again is another revision", 5, "a", true, false, 1, 3},
+		{"the first spec again is a new revision", 5, "a", true, false, 1, 3},
 	} {
 		if s.restart {
-			k = newKeeper(c)
+			k = newStore(c)
 		}
 		before := c.writes
 		number, err := k.Save(t.Context(), owner(s.generation, s.image), "kubectl", s.settled)
@@ -98,18 +98,18 @@ func TestKeepWritesOnceForASpec(t *testing.T) {
 	}
 	to, ok := revision.LastSettled(all, all[2].Digest)
 	if !ok || to.Number != 2 || to.By != "kubectl" || !json.Valid(to.Spec) {
-		t.Errorf("the last that settled with another spec is %+v", to)
+		t.Errorf("LastSettled returned %+v", to)
 	}
 	if _, ok := revision.LastSettled(all[:1], all[0].Digest); ok {
-		t.Error("there is none before the first")
+		t.Error("LastSettled found a revision before the first")
 	}
 }
 
-// That a spec has settled stays true while it is disturbed and across a restart, and says
-// nothing of another.
-func TestSettledIsAboutTheSpec(t *testing.T) {
+// A settled spec stays settled while it is disturbed and across a restart. A different
+// spec is not affected.
+func TestSettledBelongsToTheSpec(t *testing.T) {
 	c := count()
-	k := newKeeper(c)
+	k := newStore(c)
 	for _, s := range []struct {
 		reason     string
 		generation int64
@@ -118,34 +118,34 @@ func TestSettledIsAboutTheSpec(t *testing.T) {
 		settles    bool
 		want       bool
 	}{
-		{"nothing is known", 1, "a", false, false, false},
-		{"it is begun", 1, "a", true, false, false},
-		{"it settles", 1, "a", true, true, true},
-		{"and is disturbed", 1, "a", true, false, true},
-		{"the same under another generation", 2, "a", false, false, true},
-		{"another", 3, "b", false, false, false},
-		{"another that is begun", 3, "b", true, false, false},
+		{"no revision exists", 1, "a", false, false, false},
+		{"the first spec is stored", 1, "a", true, false, false},
+		{"the first spec settles", 1, "a", true, true, true},
+		{"the first spec is disturbed", 1, "a", true, false, true},
+		{"the same spec under another generation", 2, "a", false, false, true},
+		{"a second spec", 3, "b", false, false, false},
+		{"a second spec that is stored", 3, "b", true, false, false},
 	} {
-		for _, keeper := range []*revision.Store{k, newKeeper(c)} {
+		for _, store := range []*revision.Store{k, newStore(c)} {
 			if s.keep {
-				if _, err := keeper.Save(t.Context(), owner(s.generation, s.image), "", s.settles); err != nil {
+				if _, err := store.Save(t.Context(), owner(s.generation, s.image), "", s.settles); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if got, err := keeper.Settled(t.Context(), owner(s.generation, s.image)); got != s.want || err != nil {
+			if got, err := store.Settled(t.Context(), owner(s.generation, s.image)); got != s.want || err != nil {
 				t.Errorf("%s: %v, %v", s.reason, got, err)
 			}
 		}
 	}
 }
 
-// What is provided is written when it is something else, and known after a restart; of
-// another spec it says nothing.
-func TestWhatIsProvidedIsNoted(t *testing.T) {
+// The applied objects are written only when they change, and they survive a restart. They
+// do not count for a different spec.
+func TestNoteRecordsAppliedObjects(t *testing.T) {
 	c := count()
-	k := newKeeper(c)
+	k := newStore(c)
 	if err := k.Note(t.Context(), owner(1, "a"), []string{"Service/d"}); err != nil || c.writes != 0 {
-		t.Errorf("of a spec that was not kept nothing is noted: %d writes, %v", c.writes, err)
+		t.Errorf("objects were recorded for a spec that is not stored: %d writes, %v", c.writes, err)
 	}
 	if _, err := k.Save(t.Context(), owner(1, "a"), "", true); err != nil {
 		t.Fatal(err)
@@ -160,21 +160,21 @@ func TestWhatIsProvidedIsNoted(t *testing.T) {
 		if err := k.Note(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
 			t.Errorf("%d: %d writes, %v", i, c.writes-before, err)
 		}
-		for _, keeper := range []*revision.Store{k, newKeeper(c)} {
-			if got, err := keeper.Provided(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
+		for _, store := range []*revision.Store{k, newStore(c)} {
+			if got, err := store.Provided(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
 				t.Errorf("%d: got %v, %v", i, got, err)
 			}
-			if got, err := keeper.Provided(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {
-				t.Errorf("%d: of another spec it has %v, %v", i, got, err)
+			if got, err := store.Provided(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {
+				t.Errorf("%d: another spec has %v, %v", i, got, err)
 			}
 		}
 	}
 }
 
-// An object that is made again under its name begins anew.
-func TestAnotherObjectOfTheNameHasItsOwnRevisions(t *testing.T) {
+// An object that is recreated under its name starts at revision 1.
+func TestRecreatedObjectHasItsOwnRevisions(t *testing.T) {
 	c := count()
-	k := newKeeper(c)
+	k := newStore(c)
 	for i, uid := range []types.UID{"u1", "u2"} {
 		d := owner(1, "a")
 		d.UID = uid
@@ -187,23 +187,23 @@ func TestAnotherObjectOfTheNameHasItsOwnRevisions(t *testing.T) {
 	}
 }
 
-// Who led before may have written the same number: nothing is overwritten, and the next
-// turn knows.
-func TestAnotherLeaderWasFaster(t *testing.T) {
+// A previous leader may have written the same number. Nothing is overwritten, and the next
+// call continues after that number.
+func TestSaveDoesNotOverwriteRevisionOfPreviousLeader(t *testing.T) {
 	c := count()
-	mine, theirs := newKeeper(c), newKeeper(c)
-	for _, k := range []*revision.Store{mine, theirs} {
+	own, other := newStore(c), newStore(c)
+	for _, k := range []*revision.Store{own, other} {
 		if _, err := k.Save(t.Context(), owner(1, "a"), "", true); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := theirs.Save(t.Context(), owner(2, "b"), "", true); err != nil {
+	if _, err := other.Save(t.Context(), owner(2, "b"), "", true); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mine.Save(t.Context(), owner(2, "c"), "", true); err == nil {
-		t.Error("another revision 2 was taken for ours")
+	if _, err := own.Save(t.Context(), owner(2, "c"), "", true); err == nil {
+		t.Error("an existing revision 2 with another spec was accepted")
 	}
-	if number, err := mine.Save(t.Context(), owner(2, "c"), "", true); err != nil || number != 3 {
-		t.Errorf("it then is revision %d, %v", number, err)
+	if number, err := own.Save(t.Context(), owner(2, "c"), "", true); err != nil || number != 3 {
+		t.Errorf("the next call returned revision %d, %v", number, err)
 	}
 }

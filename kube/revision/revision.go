@@ -1,6 +1,6 @@
-// Package revision keeps what users declared, one spec after the other, so that they
-// can return to one: each is an apps/v1 ControllerRevision owned by the object, numbered
-// 1, 2, 3…, of which the last ten are kept.
+// Package revision stores the specs that users declared, so that users can roll back to
+// one. Each is an apps/v1 ControllerRevision that the object owns, numbered 1, 2, 3…. The
+// last ten are kept.
 package revision
 
 import (
@@ -25,22 +25,24 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Limit is how many revisions of one object are kept.
+// Limit is the number of revisions that are kept per object.
 const Limit = 10
 
-// Label marks what keeps a revision; its value is the kind of the object, in lower case.
+// Label marks a ControllerRevision of this package. Its value is the kind of the object,
+// in lower case.
 const Label = "governor.dev/revision-of"
 
-// Annotations of what keeps a revision.
+// Annotations of a ControllerRevision.
 const (
 	// AnnotationBy is the field manager that wrote the spec.
 	AnnotationBy = "governor.dev/changed-by"
-	// AnnotationSettled is "true" once everything was as this spec declares.
+	// AnnotationSettled is "true" once the object has settled with this spec.
 	AnnotationSettled = "governor.dev/settled"
 	// AnnotationDigest is the digest of the spec.
 	AnnotationDigest = "governor.dev/spec-digest"
-	// AnnotationProvided names what was provided for the spec when everything was as it
-	// declares, as Kind/Name with commas between. It is kept where drift is only reported.
+	// AnnotationProvided names the objects that were applied for the spec when it settled,
+	// as Kind/Name, separated by commas. It is written where the policy only reports
+	// drift.
 	AnnotationProvided = "governor.dev/provided-objects"
 	// AnnotationGeneration is the object's generation at which the spec was accepted.
 	AnnotationGeneration = "governor.dev/generation"
@@ -50,66 +52,66 @@ const (
 type Revision struct {
 	// Number counts an object's revisions from 1.
 	Number int64 `json:"number"`
-	// Generation is the object's at which the spec was accepted.
+	// Generation is the object's generation at which the spec was accepted.
 	Generation int64 `json:"generation"`
-	// At is when it was accepted.
+	// At is the time at which the spec was accepted.
 	At time.Time `json:"at"`
-	// By is the field manager that wrote it; empty if nobody knows.
+	// By is the field manager that wrote the spec; empty if unknown.
 	By string `json:"by,omitempty"`
-	// Settled says that once everything was as it declares.
+	// Settled reports whether the object has settled with this spec.
 	Settled bool `json:"settled"`
-	// Provided names what was provided for it; none if that was not kept.
+	// Provided names the objects that were applied for the spec; none if not recorded.
 	Provided []string `json:"provided,omitempty"`
-	// Digest tells specs apart.
+	// Digest identifies the spec.
 	Digest string `json:"digest"`
-	// APIVersion is what Spec is written in.
+	// APIVersion is the API version of Spec.
 	APIVersion string `json:"apiVersion"`
-	// Spec is what was declared, as JSON; nothing if only metadata was read.
+	// Spec is the declared spec as JSON; empty if only metadata was read.
 	Spec json.RawMessage `json:"spec,omitempty"`
 }
 
-// content is what a ControllerRevision holds.
+// content is the data of a ControllerRevision.
 type content struct {
 	APIVersion string          `json:"apiVersion"`
 	Kind       string          `json:"kind"`
 	Spec       json.RawMessage `json:"spec"`
 }
 
-// Of reads what a ControllerRevision keeps.
+// Of decodes a ControllerRevision.
 func Of(c *appsv1.ControllerRevision) (Revision, error) {
 	r := ofMetadata(c, c.Revision)
-	var kept content
-	if err := json.Unmarshal(c.Data.Raw, &kept); err != nil {
+	var decoded content
+	if err := json.Unmarshal(c.Data.Raw, &decoded); err != nil {
 		return r, fmt.Errorf("the revision %s cannot be read: %w", c.Name, err)
 	}
-	r.APIVersion, r.Spec = kept.APIVersion, kept.Spec
+	r.APIVersion, r.Spec = decoded.APIVersion, decoded.Spec
 	return r, nil
 }
 
 func ofMetadata(o metav1.Object, number int64) Revision {
-	notes := o.GetAnnotations()
-	generation, _ := strconv.ParseInt(notes[AnnotationGeneration], 10, 64)
+	annotations := o.GetAnnotations()
+	generation, _ := strconv.ParseInt(annotations[AnnotationGeneration], 10, 64)
 	return Revision{
-		Number: number, Generation: generation, At: o.GetCreationTimestamp().Time, By: notes[AnnotationBy],
-		Settled: notes[AnnotationSettled] == "true", Digest: notes[AnnotationDigest],
-		Provided: strings.FieldsFunc(notes[AnnotationProvided], func(r rune) bool { return r == ',' }),
+		Number: number, Generation: generation, At: o.GetCreationTimestamp().Time, By: annotations[AnnotationBy],
+		Settled: annotations[AnnotationSettled] == "true", Digest: annotations[AnnotationDigest],
+		Provided: strings.FieldsFunc(annotations[AnnotationProvided], func(r rune) bool { return r == ',' }),
 	}
 }
 
-// numberOf is the number in the name of what keeps a revision; 0 if there is none.
+// numberOf returns the number at the end of a ControllerRevision's name, or 0.
 func numberOf(name string) int64 {
 	n, _ := strconv.ParseInt(name[strings.LastIndexByte(name, '-')+1:], 10, 64)
 	return n
 }
 
-// Name is that of the ControllerRevision: unique to an incarnation of the object.
+// Name returns the name of the ControllerRevision. It is unique per UID of the object.
 func Name(kind string, owner metav1.Object, number int64) string {
 	sum := fnv.New64a()
 	_, _ = sum.Write([]byte(owner.GetUID()))
 	return fmt.Sprintf("%s.%s-%s-%d", owner.GetName(), strings.ToLower(kind), strconv.FormatUint(sum.Sum64()>>24, 36), number)
 }
 
-// Selector selects what keeps the revisions of one object.
+// Selector selects the ControllerRevisions of one object.
 func Selector(kind, name string) map[string]string {
 	return map[string]string{Label: strings.ToLower(kind), lifecycle.LabelInstance: name}
 }
@@ -121,12 +123,12 @@ func SpecOf(obj runtime.Object) (spec json.RawMessage, digest string, err error)
 		return nil, "", fmt.Errorf("cannot read the spec: %w", err)
 	}
 	if spec, err = json.Marshal(all["spec"]); err != nil {
-		return nil, "", fmt.Errorf("cannot write down the spec: %w", err)
+		return nil, "", fmt.Errorf("cannot encode the spec: %w", err)
 	}
 	return spec, Digest(spec), nil
 }
 
-// Digest tells specs apart, however they are spaced.
+// Digest identifies a spec; whitespace does not matter.
 func Digest(spec json.RawMessage) string {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, spec); err != nil {
@@ -136,8 +138,8 @@ func Digest(spec json.RawMessage) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// keep returns what is to be created to keep the revision for the owner.
-func keep(owner client.Object, gvk schema.GroupVersionKind, app string, r Revision) (*appsv1.ControllerRevision, error) {
+// controllerRevision returns the ControllerRevision to create for the revision.
+func controllerRevision(owner client.Object, gvk schema.GroupVersionKind, app string, r Revision) (*appsv1.ControllerRevision, error) {
 	raw, err := json.Marshal(content{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Spec: r.Spec})
 	if err != nil {
 		return nil, err
@@ -162,13 +164,13 @@ func keep(owner client.Object, gvk schema.GroupVersionKind, app string, r Revisi
 	return c, nil
 }
 
-// Sort brings revisions in order, the oldest first.
+// Sort sorts revisions, the oldest first.
 func Sort(all []Revision) {
 	slices.SortFunc(all, func(a, b Revision) int { return int(a.Number - b.Number) })
 }
 
-// LastSettled returns the youngest revision before the present spec that once settled
-// and declares something else, and false if there is none. The revisions are in order.
+// LastSettled returns the newest revision that settled with a spec other than the present
+// one, and false if there is none. The revisions must be sorted.
 func LastSettled(all []Revision, present string) (Revision, bool) {
 	for _, r := range slices.Backward(all) {
 		if r.Settled && r.Digest != present {
@@ -178,7 +180,7 @@ func LastSettled(all []Revision, present string) (Revision, bool) {
 	return Revision{}, false
 }
 
-// Numbered returns the revision of that number, and false if it is not kept.
+// Numbered returns the revision with that number, and false if it is not kept.
 func Numbered(all []Revision, number int64) (Revision, bool) {
 	i := slices.IndexFunc(all, func(r Revision) bool { return r.Number == number })
 	if i < 0 {

@@ -15,12 +15,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// page is how many revisions are read at once.
-const page = 500
+// pageSize is the number of revisions per list request.
+const pageSize = 500
 
-// Store writes down the revisions of all objects of one kind. It reads them once, in
-// one list of their metadata, and knows from then on what it wrote. It is safe for
-// concurrent use for different owners.
+// Store stores the revisions of all objects of one kind. It lists their metadata once, and
+// then tracks its own writes in memory. It is safe for concurrent use for different
+// owners.
 type Store struct {
 	app        string
 	gvk        schema.GroupVersionKind
@@ -28,26 +28,26 @@ type Store struct {
 	client     client.Client
 	live       client.Reader
 
-	loading sync.Mutex // one list is enough
+	loading sync.Mutex // ensures a single list
 	loaded  bool
 
 	mu    sync.Mutex
-	known map[types.NamespacedName]last
+	cache map[types.NamespacedName]newestRevision
 }
 
-// last is the newest revision of an object, by what is remembered of it.
-type last struct {
+// newestRevision is the cached state of an object's newest revision.
+type newestRevision struct {
 	owner   types.UID
 	number  int64
 	digest  string
 	settled bool
-	// provided names what was provided for it, as AnnotationProvided does.
+	// provided has the value of AnnotationProvided.
 	provided []string
-	// generation is one of the owner's that is known to have this spec; 0 if none is.
+	// generation is a generation of the owner that has this spec; 0 if none is known.
 	generation int64
 }
 
-// NewStore returns a keeper for the objects of a kind in the namespaces; none means all.
+// NewStore returns a store for the objects of a kind in the namespaces; none means all.
 func NewStore(app string, gvk schema.GroupVersionKind, namespaces []string, c client.Client, live client.Reader) *Store {
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
@@ -55,13 +55,14 @@ func NewStore(app string, gvk schema.GroupVersionKind, namespaces []string, c cl
 	return &Store{app: app, gvk: gvk, namespaces: namespaces, client: c, live: live}
 }
 
-// Save writes the spec of the owner down, unless it is the newest revision already, and
-// that it has settled. It returns the number of the revision. At rest it costs nothing.
+// Save stores the owner's spec unless it is the newest revision already, and records that
+// it has settled. It returns the number of the revision. It sends no request if nothing
+// changed.
 func (k *Store) Save(ctx context.Context, owner client.Object, by string, settled bool) (int64, error) {
 	if err := k.load(ctx); err != nil {
 		return 0, err
 	}
-	newest := k.of(owner)
+	newest := k.newestOf(owner)
 	if newest.generation == owner.GetGeneration() && newest.generation > 0 {
 		return newest.number, k.settle(ctx, owner, newest, settled)
 	}
@@ -75,64 +76,66 @@ func (k *Store) Save(ctx context.Context, owner client.Object, by string, settle
 		})
 	}
 	newest.generation = owner.GetGeneration()
-	k.learn(client.ObjectKeyFromObject(owner), newest)
+	k.cacheNewest(client.ObjectKeyFromObject(owner), newest)
 	return newest.number, k.settle(ctx, owner, newest, settled)
 }
 
-// Settled reports whether everything has been as the present spec declares, since it was
+// Settled reports whether the owner has settled with its present spec since it was
 // declared.
 func (k *Store) Settled(ctx context.Context, owner client.Object) (bool, error) {
-	now, err := k.present(ctx, owner)
+	now, err := k.current(ctx, owner)
 	return now.settled, err
 }
 
 // Kept reports whether the present spec is the newest revision.
 func (k *Store) Kept(ctx context.Context, owner client.Object) (bool, error) {
-	now, err := k.present(ctx, owner)
+	now, err := k.current(ctx, owner)
 	return now.number > 0, err
 }
 
-// Provided names what was provided for the present spec when everything was as it declares;
-// nothing if that was not noted.
+// Provided names the objects that were applied for the present spec when it settled; none
+// if not recorded.
 func (k *Store) Provided(ctx context.Context, owner client.Object) ([]string, error) {
-	now, err := k.present(ctx, owner)
+	now, err := k.current(ctx, owner)
 	return now.provided, err
 }
 
-// Note writes down what was provided for the newest revision, unless that is noted already.
+// Note records the objects applied for the newest revision, unless they are recorded
+// already.
 func (k *Store) Note(ctx context.Context, owner client.Object, provided []string) error {
-	now, err := k.present(ctx, owner)
+	now, err := k.current(ctx, owner)
 	if err != nil || now.number == 0 || slices.Equal(now.provided, provided) {
 		return err
 	}
 	if err := k.annotate(ctx, owner, now.number, AnnotationProvided, strings.Join(provided, ",")); err != nil {
-		return fmt.Errorf("cannot note what was provided for revision %d: %w", now.number, err)
+		return fmt.Errorf("cannot record the objects applied for revision %d: %w", now.number, err)
 	}
 	now.provided = provided
-	k.learn(client.ObjectKeyFromObject(owner), now)
+	k.cacheNewest(client.ObjectKeyFromObject(owner), now)
 	return nil
 }
 
-// present is the newest revision if it is of the owner's present spec, else the zero value.
-func (k *Store) present(ctx context.Context, owner client.Object) (last, error) {
+// current returns the newest revision if it has the owner's present spec, else the zero
+// value.
+func (k *Store) current(ctx context.Context, owner client.Object) (newestRevision, error) {
 	if err := k.load(ctx); err != nil {
-		return last{}, err
+		return newestRevision{}, err
 	}
-	newest := k.of(owner)
+	newest := k.newestOf(owner)
 	if newest.number == 0 || newest.generation == owner.GetGeneration() {
 		return newest, nil
 	}
 	if _, digest, err := SpecOf(owner); err != nil || digest != newest.digest {
-		return last{}, err
+		return newestRevision{}, err
 	}
 	return newest, nil
 }
 
-// Forget drops what is remembered about an object that is gone.
+// Forget drops the cached state of a deleted object.
 func (k *Store) Forget(owner types.NamespacedName) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	delete(k.known, owner)
+	delete(k.cache, owner)
 }
 
 // List reads the revisions of an object, the oldest first.
@@ -152,27 +155,27 @@ func (k *Store) List(ctx context.Context, owner client.Object) ([]Revision, erro
 	return all, nil
 }
 
-func (k *Store) of(owner client.Object) last {
+func (k *Store) newestOf(owner client.Object) newestRevision {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l := k.known[client.ObjectKeyFromObject(owner)]; l.owner == owner.GetUID() {
+	if l := k.cache[client.ObjectKeyFromObject(owner)]; l.owner == owner.GetUID() {
 		return l
 	}
-	return last{owner: owner.GetUID()} // nothing, or what an earlier object of the name left
+	return newestRevision{owner: owner.GetUID()} // no revision yet, or only revisions of an earlier object of the same name
 }
 
-func (k *Store) learn(owner types.NamespacedName, l last) {
+func (k *Store) cacheNewest(owner types.NamespacedName, l newestRevision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.known == nil {
-		k.known = map[types.NamespacedName]last{}
+	if k.cache == nil {
+		k.cache = map[types.NamespacedName]newestRevision{}
 	}
-	if old, ok := k.known[owner]; !ok || old.owner != l.owner || old.number <= l.number {
-		k.known[owner] = l
+	if old, ok := k.cache[owner]; !ok || old.owner != l.owner || old.number <= l.number {
+		k.cache[owner] = l
 	}
 }
 
-// load reads all revisions once.
+// load reads the metadata of all revisions once.
 func (k *Store) load(ctx context.Context) error {
 	k.loading.Lock()
 	defer k.loading.Unlock()
@@ -188,16 +191,16 @@ func (k *Store) load(ctx context.Context) error {
 	return nil
 }
 
-// read learns from the metadata of what is selected.
+// read caches the metadata of the selected revisions.
 func (k *Store) read(ctx context.Context, what ...client.ListOption) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
 	for {
-		if err := k.live.List(ctx, list, append(what, client.Limit(page), client.Continue(list.Continue))...); err != nil {
+		if err := k.live.List(ctx, list, append(what, client.Limit(pageSize), client.Continue(list.Continue))...); err != nil {
 			return fmt.Errorf("cannot read the revisions: %w", err)
 		}
 		for i := range list.Items {
-			k.meet(&list.Items[i])
+			k.cacheRevision(&list.Items[i])
 		}
 		if list.Continue == "" {
 			return nil
@@ -205,29 +208,29 @@ func (k *Store) read(ctx context.Context, what ...client.ListOption) error {
 	}
 }
 
-func (k *Store) meet(c *metav1.PartialObjectMetadata) {
+func (k *Store) cacheRevision(c *metav1.PartialObjectMetadata) {
 	owner := metav1.GetControllerOf(c)
 	if owner == nil || owner.Kind != k.gvk.Kind {
 		return
 	}
 	r := ofMetadata(c, numberOf(c.Name))
-	k.learn(types.NamespacedName{Namespace: c.Namespace, Name: owner.Name},
-		last{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, provided: r.Provided})
+	k.cacheNewest(types.NamespacedName{Namespace: c.Namespace, Name: owner.Name},
+		newestRevision{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, provided: r.Provided})
 }
 
-// add writes a revision, and lets the one go that is one too many by it.
+// add creates a revision, and deletes the one that exceeds Limit.
 func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64, error) {
-	c, err := keep(owner, k.gvk, k.app, r)
+	c, err := controllerRevision(owner, k.gvk, k.app, r)
 	if err != nil {
 		return 0, err
 	}
 	if err := k.client.Create(ctx, c); err != nil {
-		if apierrors.IsAlreadyExists(err) { // who led before us was faster
+		if apierrors.IsAlreadyExists(err) { // a previous leader has written it
 			err = k.read(ctx, client.InNamespace(owner.GetNamespace()), client.MatchingLabels(Selector(k.gvk.Kind, owner.GetName())))
 		}
 		return 0, notWritten(err, r.Number)
 	}
-	k.learn(client.ObjectKeyFromObject(owner), last{
+	k.cacheNewest(client.ObjectKeyFromObject(owner), newestRevision{
 		owner: owner.GetUID(), number: r.Number, digest: r.Digest, settled: r.Settled, generation: r.Generation,
 	})
 	if r.Number <= Limit {
@@ -239,29 +242,29 @@ func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64
 	return r.Number, client.IgnoreNotFound(k.client.Delete(ctx, old))
 }
 
-// notWritten explains the failure; a revision that was there already is one too, for
-// what was to be written may be something else.
+// notWritten returns the error of a revision that was not written. A nil err means that
+// the revision exists already. That is an error too: its spec may be a different one.
 func notWritten(err error, number int64) error {
 	if err == nil {
-		return fmt.Errorf("revision %d was written by somebody else meanwhile", number)
+		return fmt.Errorf("another operator has written revision %d", number)
 	}
 	return fmt.Errorf("cannot write revision %d: %w", number, err)
 }
 
-// settle notes that everything was as the revision declares, the first time.
-func (k *Store) settle(ctx context.Context, owner client.Object, l last, settled bool) error {
+// settle records, once, that the owner has settled with the revision.
+func (k *Store) settle(ctx context.Context, owner client.Object, l newestRevision, settled bool) error {
 	if !settled || l.settled {
 		return nil
 	}
 	if err := k.annotate(ctx, owner, l.number, AnnotationSettled, "true"); err != nil {
-		return fmt.Errorf("cannot note that revision %d has settled: %w", l.number, err)
+		return fmt.Errorf("cannot record that revision %d has settled: %w", l.number, err)
 	}
 	l.settled = true
-	k.learn(client.ObjectKeyFromObject(owner), l)
+	k.cacheNewest(client.ObjectKeyFromObject(owner), l)
 	return nil
 }
 
-// annotate writes an annotation of a revision; of one that is gone there is nothing to say.
+// annotate sets an annotation of a revision. It ignores a revision that no longer exists.
 func (k *Store) annotate(ctx context.Context, owner client.Object, number int64, key, value string) error {
 	c := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
 		Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, number),
