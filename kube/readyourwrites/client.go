@@ -12,26 +12,25 @@ import (
 
 type ownerKey struct{}
 
-// For returns a context in which writes through a tracking client count as made
-// for the owner.
+// For returns a context in which a tracking client attributes its writes to the owner.
 func For(ctx context.Context, owner types.NamespacedName) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
 
-// Client returns a client that remembers every write in the tracker, so that a
-// driver reads its own writes without thinking of it. What it creates gets the
-// labels by which the engine watches and assigns it.
+// Client returns a client that records every write in the tracker, so that a driver reads
+// its own writes. Objects that it creates get the labels by which the engine watches them
+// and maps them to their owner.
 func (t *Tracker) Client(app string, c client.Client) client.Client {
-	return &tracking{Client: c, tracker: t, app: app}
+	return &trackingClient{Client: c, tracker: t, app: app}
 }
 
-type tracking struct {
+type trackingClient struct {
 	client.Client
 	tracker *Tracker
 	app     string
 }
 
-func (c *tracking) wrote(ctx context.Context, obj client.Object, err error) error {
+func (c *trackingClient) wrote(ctx context.Context, obj client.Object, err error) error {
 	if owner, ok := ctx.Value(ownerKey{}).(types.NamespacedName); ok && err == nil {
 		c.tracker.Wrote(owner, obj)
 	}
@@ -39,7 +38,7 @@ func (c *tracking) wrote(ctx context.Context, obj client.Object, err error) erro
 }
 
 // Create implements client.Client.
-func (c *tracking) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+func (c *trackingClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
 	if owner, ok := ctx.Value(ownerKey{}).(types.NamespacedName); ok {
 		labels := map[string]string{lifecycle.LabelApp: c.app, lifecycle.LabelInstance: owner.Name}
 		for k, v := range obj.GetLabels() {
@@ -51,33 +50,34 @@ func (c *tracking) Create(ctx context.Context, obj client.Object, opts ...client
 	}
 	err := c.Client.Create(ctx, obj, opts...)
 	if o := (client.CreateOptions{}); len(o.ApplyOptions(opts).DryRun) > 0 {
-		return err // nothing that a cache could show
+		return err // a dry run creates nothing that a cache could show
 	}
 	return c.wrote(ctx, obj, err)
 }
 
 // Update implements client.Client.
-func (c *tracking) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+func (c *trackingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
 	return c.changed(ctx, obj, c.Client.Update(ctx, obj, opts...))
 }
 
 // Patch implements client.Client.
-func (c *tracking) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+func (c *trackingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
 	return c.changed(ctx, obj, c.Client.Patch(ctx, obj, patch, opts...))
 }
 
-// changed remembers a change of what the cache shows. Without the application's label,
-// as the API server returned it, an object is in no cache, and nobody waits for it.
-func (c *tracking) changed(ctx context.Context, obj client.Object, err error) error {
+// changed records a change of an object that the cache shows. The API server's answer
+// decides: without the application's label an object is in no cache, and nothing must wait
+// for it.
+func (c *trackingClient) changed(ctx context.Context, obj client.Object, err error) error {
 	if obj.GetLabels()[lifecycle.LabelApp] != c.app {
 		return err
 	}
 	return c.wrote(ctx, obj, err)
 }
 
-// Apply implements client.Client. What the API server returned is remembered as the
-// kind that the cache has, not as what it was applied from.
-func (c *tracking) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+// Apply implements client.Client. It records the object under its Go type in the cache,
+// not under the type of the apply configuration.
+func (c *trackingClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 	if err := c.Client.Apply(ctx, obj, opts...); err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (c *tracking) Apply(ctx context.Context, obj runtime.ApplyConfiguration, op
 }
 
 // Delete implements client.Client.
-func (c *tracking) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+func (c *trackingClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
 	err := c.Client.Delete(ctx, obj, opts...)
 	if owner, ok := ctx.Value(ownerKey{}).(types.NamespacedName); ok && err == nil {
 		c.tracker.Deleted(owner, obj)

@@ -1,9 +1,9 @@
-// Package readyourwrites makes the operator read its own writes: nothing is decided
-// about an object before the cache shows what was last written for it.
+// Package readyourwrites makes the operator read its own writes. The operator decides
+// nothing about an object before the cache shows the last write for it.
 //
-// A cache that lags behind shows a world in which the last step was not taken, so
-// the step would be taken twice. Instead of waiting a while and hoping, each write
-// is remembered with the version the API server gave it.
+// A lagging cache shows a world without the last step, so the operator would take that
+// step twice. A fixed wait would not be safe. The tracker records each write with the
+// resourceVersion that the API server returned.
 package readyourwrites
 
 import (
@@ -23,72 +23,72 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Doubt is how long a write may stay unseen before the API server itself is asked
-// whether it still stands: someone may have deleted the object meanwhile, and then
-// no cache will ever show it.
+// Doubt is how long a write may stay unseen before the tracker checks it against the API
+// server. Another client may have deleted the object since: then no cache shows the write.
 const Doubt = 2 * time.Second
 
-// Tracker remembers the unseen writes of each owner. It is safe for concurrent use.
+// Tracker records the unseen writes of each owner. It is safe for concurrent use.
 type Tracker struct {
 	cached, live client.Reader
 	now          func() time.Time
 
 	mu      sync.Mutex
 	pending map[types.NamespacedName]map[string]write
-	awaited map[types.NamespacedName]bool // somebody asked in vain whether the cache has caught up
+	waiting map[types.NamespacedName]bool // owners for which CaughtUp has returned false
 }
 
-// write is one write that the cache may not show yet.
+// write is a write that the cache may not show yet.
 type write struct {
 	object  client.Object
 	version string // empty for a deletion
 	at      time.Time
 }
 
-// New returns a tracker that compares the cached reader with what was written, and
-// asks the live reader in doubt.
+// New returns a tracker that compares recorded writes with the cached reader. It checks
+// with the live reader a write that stays unseen for longer than Doubt.
 func New(cached, live client.Reader, now func() time.Time) *Tracker {
 	return &Tracker{
 		cached: cached, live: live, now: now,
-		pending: map[types.NamespacedName]map[string]write{}, awaited: map[types.NamespacedName]bool{},
+		pending: map[types.NamespacedName]map[string]write{}, waiting: map[types.NamespacedName]bool{},
 	}
 }
 
-// Wrote remembers that the object was written for the owner, with the
-// resourceVersion that the API server returned in it.
+// Wrote records a write of the object for the owner, with the resourceVersion that the API
+// server returned in obj.
 func (t *Tracker) Wrote(owner types.NamespacedName, obj client.Object) {
-	t.remember(owner, obj, obj.GetResourceVersion())
+	t.record(owner, obj, obj.GetResourceVersion())
 }
 
-// Deleted remembers that the object was deleted for the owner.
+// Deleted records a deletion of the object for the owner.
 func (t *Tracker) Deleted(owner types.NamespacedName, obj client.Object) {
-	t.remember(owner, obj, "")
+	t.record(owner, obj, "")
 }
 
-// Forget drops everything about the owner, e.g. when it is gone.
+// Forget drops the records of the owner, e.g. when it has been deleted.
 func (t *Tracker) Forget(owner types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.pending, owner)
-	delete(t.awaited, owner)
+	delete(t.waiting, owner)
 }
 
-// IsOwnWrite reports whether what the cache shows now is only what was written for the owner,
-// so that nobody needs to look at it: it was known when it was written. While CaughtUp
-// has said no, nothing is an echo, for somebody waits for just that.
+// IsOwnWrite reports whether the shown version is exactly the one written for the owner.
+// Such an event needs no reconcile, because the writer knows its content. It returns false
+// from the time CaughtUp returns false until it returns true: a reconcile then waits for
+// this event.
 func (t *Tracker) IsOwnWrite(owner types.NamespacedName, shown client.Object) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	id := identity(shown)
 	w, ours := t.pending[owner][id]
-	if !ours || w.version != shown.GetResourceVersion() || t.awaited[owner] {
+	if !ours || w.version != shown.GetResourceVersion() || t.waiting[owner] {
 		return false
 	}
 	t.clear(owner, id)
 	return true
 }
 
-func (t *Tracker) remember(owner types.NamespacedName, obj client.Object, version string) {
+func (t *Tracker) record(owner types.NamespacedName, obj client.Object, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.pending[owner] == nil {
@@ -97,10 +97,10 @@ func (t *Tracker) remember(owner types.NamespacedName, obj client.Object, versio
 	t.pending[owner][identity(obj)] = write{object: ref(obj), version: version, at: t.now()}
 }
 
-// ref is enough of the object to ask for it, and to know it again: a step may make
-// hundreds.
+// ref returns the fields of the object that identify it and locate it in the API. A step
+// may write hundreds of objects, so the tracker does not keep whole ones.
 func ref(obj client.Object) client.Object {
-	s := blank(obj)
+	s := newObject(obj)
 	s.SetNamespace(obj.GetNamespace())
 	s.SetName(obj.GetName())
 	s.SetUID(obj.GetUID())
@@ -110,7 +110,7 @@ func ref(obj client.Object) client.Object {
 	return s
 }
 
-func blank(obj client.Object) client.Object {
+func newObject(obj client.Object) client.Object {
 	b := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	b.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	return b
@@ -123,7 +123,7 @@ func identity(obj client.Object) string {
 // CaughtUp reports whether the cache shows every write made for the owner.
 func (t *Tracker) CaughtUp(ctx context.Context, owner types.NamespacedName) (bool, error) {
 	for id, w := range t.unseen(owner) {
-		seen, err := t.seen(ctx, w)
+		seen, err := t.isSeen(ctx, w)
 		if err != nil || !seen {
 			return false, err
 		}
@@ -131,17 +131,17 @@ func (t *Tracker) CaughtUp(ctx context.Context, owner types.NamespacedName) (boo
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.awaited, owner)
+	delete(t.waiting, owner)
 	return true, nil
 }
 
-// unseen are the writes that are not known to be shown. It is noted before the cache is
-// looked at that somebody waits for them: what comes after the look is no echo.
+// unseen returns the writes that are not known to be in the cache. It marks the owner as
+// waiting before the caller reads the cache: a later event must trigger a reconcile.
 func (t *Tracker) unseen(owner types.NamespacedName) map[string]write {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.pending[owner]) > 0 {
-		t.awaited[owner] = true
+		t.waiting[owner] = true
 	}
 	writes := make(map[string]write, len(t.pending[owner]))
 	for id, w := range t.pending[owner] {
@@ -165,22 +165,22 @@ func (t *Tracker) clear(owner types.NamespacedName, id string) {
 	}
 }
 
-func (t *Tracker) seen(ctx context.Context, w write) (bool, error) {
+func (t *Tracker) isSeen(ctx context.Context, w write) (bool, error) {
 	shown, err := shows(ctx, t.cached, w)
 	if err != nil || shown || t.now().Sub(w.at) < Doubt {
 		return shown, err
 	}
-	return t.overtaken(ctx, w)
+	return t.superseded(ctx, w)
 }
 
-// shows reports whether the reader shows the write or something newer.
+// shows reports whether the reader shows the write or a newer version.
 func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
-	got := blank(w.object)
+	got := newObject(w.object)
 	err := r.Get(ctx, client.ObjectKeyFromObject(w.object), got, client.UnsafeDisableDeepCopy)
 	var uncached *cache.ErrResourceNotCached
 	switch {
 	case errors.As(err, &uncached):
-		return true, nil // such a kind is always read from the API server
+		return true, nil // the client always reads such a kind from the API server
 	case apierrors.IsNotFound(err):
 		return w.version == "", nil
 	case err != nil:
@@ -193,11 +193,11 @@ func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
 	return order >= 0, err
 }
 
-// overtaken reports whether the write no longer stands, so that the cache will
-// never show it: what was written is gone or lost the label by which it is watched, or
-// what was deleted is there again.
-func (t *Tracker) overtaken(ctx context.Context, w write) (bool, error) {
-	got := blank(w.object)
+// superseded reports whether a later change hides the write, so that the cache never shows
+// it. Either the written object is gone or lost the label by which it is watched, or the
+// deleted object exists again.
+func (t *Tracker) superseded(ctx context.Context, w write) (bool, error) {
+	got := newObject(w.object)
 	err := t.live.Get(ctx, client.ObjectKeyFromObject(w.object), got)
 	switch deletion := w.version == ""; {
 	case apierrors.IsNotFound(err):

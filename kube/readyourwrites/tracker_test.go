@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/kube/readyourwrites"
 )
 
-// reader shows one ConfigMap, or none.
+// reader returns one ConfigMap, or not found.
 type reader struct {
 	client.Reader
 	shown *corev1.ConfigMap
@@ -42,15 +42,15 @@ func TestCaughtUp(t *testing.T) {
 		later        time.Duration
 		want         bool
 	}{
-		"NotShown":       {"a write that the cache lacks must not be decided over", nil, version("a", "10"), false, 0, false},
-		"Older":          {"an older version is not our write", version("a", "9"), version("a", "10"), false, 0, false},
-		"Same":           {"our write is shown", version("a", "10"), nil, false, 0, true},
-		"Newer":          {"versions are compared as numbers", version("a", "101"), nil, false, 0, true},
-		"DeletedByHand":  {"in doubt the API server says that the object is gone", nil, nil, false, readyourwrites.Doubt, true},
-		"LaggingCache":   {"in doubt the API server says that the cache lags", nil, version("a", "10"), false, readyourwrites.Doubt, false},
-		"DeletionUnseen": {"our deletion is not shown yet", version("a", "10"), nil, true, 0, false},
-		"DeletionSeen":   {"our deletion is shown", nil, nil, true, 0, true},
-		"Recreated":      {"another object of that name is not the deleted one", version("b", "12"), nil, true, 0, true},
+		"NotShown":        {"the cache does not show the write", nil, version("a", "10"), false, 0, false},
+		"Older":           {"the cache shows an older version", version("a", "9"), version("a", "10"), false, 0, false},
+		"Same":            {"the cache shows the write", version("a", "10"), nil, false, 0, true},
+		"Newer":           {"the cache shows a newer version; versions compare as numbers", version("a", "101"), nil, false, 0, true},
+		"DeletedByOthers": {"the API server says that the object is gone", nil, nil, false, readyourwrites.Doubt, true},
+		"LaggingCache":    {"the API server says that the cache lags", nil, version("a", "10"), false, readyourwrites.Doubt, false},
+		"DeletionUnseen":  {"the cache does not show the deletion yet", version("a", "10"), nil, true, 0, false},
+		"DeletionSeen":    {"the cache shows the deletion", nil, nil, true, 0, true},
+		"Recreated":       {"the cache shows a new object of the same name", version("b", "12"), nil, true, 0, true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,17 +71,17 @@ func TestCaughtUp(t *testing.T) {
 	}
 }
 
-func TestForget(t *testing.T) {
+func TestForgetDropsPendingWrites(t *testing.T) {
 	tracker := readyourwrites.New(&reader{}, &reader{}, time.Now)
 	owner := types.NamespacedName{Name: "o"}
 	tracker.Wrote(owner, version("a", "1"))
 	tracker.Forget(owner)
 	if ok, err := tracker.CaughtUp(t.Context(), owner); !ok || err != nil {
-		t.Errorf("nothing is pending for an owner that is forgotten: %v, %v", ok, err)
+		t.Errorf("a forgotten owner has pending writes: %v, %v", ok, err)
 	}
 }
 
-func TestEcho(t *testing.T) {
+func TestIsOwnWrite(t *testing.T) {
 	owner := types.NamespacedName{Name: "o"}
 	cases := map[string]struct {
 		reason string
@@ -89,13 +89,13 @@ func TestEcho(t *testing.T) {
 		shown  *corev1.ConfigMap
 		want   bool
 	}{
-		"Ours":    {"what was written was known", func(*readyourwrites.Tracker, *reader) {}, version("a", "10"), true},
-		"Newer":   {"somebody wrote after us", func(*readyourwrites.Tracker, *reader) {}, version("a", "11"), false},
-		"Foreign": {"nothing was written", func(tr *readyourwrites.Tracker, _ *reader) { tr.Forget(owner) }, version("a", "10"), false},
-		"Awaited": {"a turn came too early and waits for it", func(tr *readyourwrites.Tracker, _ *reader) {
+		"Own":     {"the event shows the written version", func(*readyourwrites.Tracker, *reader) {}, version("a", "10"), true},
+		"Newer":   {"another client wrote a newer version", func(*readyourwrites.Tracker, *reader) {}, version("a", "11"), false},
+		"Foreign": {"no write is recorded", func(tr *readyourwrites.Tracker, _ *reader) { tr.Forget(owner) }, version("a", "10"), false},
+		"Waiting": {"a reconcile waits for the event", func(tr *readyourwrites.Tracker, _ *reader) {
 			_, _ = tr.CaughtUp(t.Context(), owner)
 		}, version("a", "10"), false},
-		"NoLonger": {"who waited has had the turn since", func(tr *readyourwrites.Tracker, r *reader) {
+		"NoLongerWaiting": {"the waiting reconcile has run", func(tr *readyourwrites.Tracker, r *reader) {
 			_, _ = tr.CaughtUp(t.Context(), owner)
 			r.shown = version("a", "10")
 			_, _ = tr.CaughtUp(t.Context(), owner)
@@ -112,7 +112,7 @@ func TestEcho(t *testing.T) {
 				t.Errorf("%s: got %v", c.reason, got)
 			}
 			if c.want && tracker.IsOwnWrite(owner, c.shown) {
-				t.Error("an echo is heard once")
+				t.Error("a write is reported as own twice")
 			}
 		})
 	}
