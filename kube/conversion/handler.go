@@ -1,9 +1,7 @@
-// Package conversion converts custom resources between their versions when an API
-// server asks for it.
+// Package conversion serves the conversion webhook for the versions of custom resources.
 //
-// controller-runtime has a handler for this, too. It is not used because one object
-// that cannot be converted fails the whole answer, and that handler says neither
-// which object it is nor which of its fields.
+// controller-runtime's handler is not used. One object that cannot be converted fails the
+// whole response, and that handler names neither the object nor the field.
 package conversion
 
 import (
@@ -19,42 +17,44 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// Path is where conversion is served, as dist/install.yaml has it.
+// Path is the URL path of the webhook, as in dist/install.yaml.
 const Path = "/convert"
 
-// limit is how many bytes a question may have. An API server accepts objects of 3
-// MiB and asks about few at once.
-const limit = 32 << 20
+// maxBodyBytes is the maximum size of a request body in bytes. The API server accepts objects of
+// up to 3 MiB and sends few per request.
+const maxBodyBytes = 32 << 20
 
-// Handler answers ConversionReviews. All functions are added before it serves.
+// Handler answers ConversionReviews. Add all functions before it serves requests.
 type Handler struct {
-	functions map[route]func(raw []byte) (runtime.Object, error)
+	functions map[conversionKey]func(raw []byte) (runtime.Object, error)
 }
 
-type route struct {
+type conversionKey struct {
 	from schema.GroupVersionKind
 	to   schema.GroupVersion
 }
 
-// New returns a handler that converts nothing yet.
-func New() *Handler { return &Handler{functions: map[route]func([]byte) (runtime.Object, error){}} }
+// New returns a handler without conversions.
+func New() *Handler {
+	return &Handler{functions: map[conversionKey]func([]byte) (runtime.Object, error){}}
+}
 
-// object is a pointer to an S.
+// object is the constraint of a pointer to an S.
 type object[S any] interface {
 	*S
 	runtime.Object
 }
 
-// Carry completes what was converted with what the Go types of the function lack:
-// fields of a later release, whose definition is installed already. Both objects are
-// decoded JSON.
+// Carry copies into out the fields of in that the Go types of the conversion function
+// lack: fields of a later release whose CRD is installed already. Both objects are decoded
+// JSON.
 type Carry func(in, out map[string]any) error
 
-// Add lets the handler convert objects of the kind to the version by a function
-// that keeps no part of its argument.
+// Add registers the function that converts objects of the kind to the version. The
+// function must not retain its argument.
 func Add[S, D any, P object[S], Q object[D]](h *Handler, from schema.GroupVersionKind, to schema.GroupVersion,
 	convert func(P) (Q, error), carries ...Carry) {
-	h.functions[route{from, to}] = func(raw []byte) (runtime.Object, error) {
+	h.functions[conversionKey{from, to}] = func(raw []byte) (runtime.Object, error) {
 		in := P(new(S))
 		if err := json.Unmarshal(raw, in); err != nil {
 			return nil, locateError(raw, err, func(part []byte) error { return json.Unmarshal(part, P(new(S))) })
@@ -63,12 +63,12 @@ func Add[S, D any, P object[S], Q object[D]](h *Handler, from schema.GroupVersio
 		if err != nil || len(carries) == 0 {
 			return out, err
 		}
-		return completed(raw, out, carries)
+		return withCarries(raw, out, carries)
 	}
 }
 
-// completed is the converted object with what the functions carry into it.
-func completed(raw []byte, converted runtime.Object, carries []Carry) (runtime.Object, error) {
+// withCarries returns the converted object with the fields that the carries add.
+func withCarries(raw []byte, converted runtime.Object, carries []Carry) (runtime.Object, error) {
 	var in, out map[string]any
 	known, err := json.Marshal(converted)
 	if err != nil {
@@ -88,7 +88,7 @@ func completed(raw []byte, converted runtime.Object, carries []Carry) (runtime.O
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	review := &apiextensionsv1.ConversionReview{}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 	if err == nil {
 		err = json.Unmarshal(raw, review)
 	}

@@ -8,15 +8,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// locateError adds to the error of an object that cannot be read the path of the first
-// field that does not fit. Decoders tell it of some types only, and not the index
-// in a list.
+// locateError adds the path of the first field that does not fit to the error of an
+// unreadable object. Decoders name the field for some types only, and never the index in a
+// list.
 func locateError(raw []byte, err error, read func(raw []byte) error) error {
 	var whole map[string]any
 	if json.Unmarshal(raw, &whole) != nil {
 		return err
 	}
-	path, fault := misfit("", whole, func(part any) error {
+	path, fault := findMisfit("", whole, func(part any) error {
 		raw, err := json.Marshal(part)
 		if err != nil {
 			return err
@@ -29,18 +29,18 @@ func locateError(raw []byte, err error, read func(raw []byte) error) error {
 	return fmt.Errorf("%s: %w", path[1:], fault)
 }
 
-// misfit returns the path of the first part of the node that does not fit, and why.
-// Whether a part fits is asked with nothing around it but what leads to it.
-func misfit(path string, node any, fits func(any) error) (string, error) {
+// findMisfit returns the path of the first part of the node that does not fit, and its error.
+// It tests each part alone, inside the otherwise empty objects and lists that lead to it.
+func findMisfit(path string, node any, fits func(any) error) (string, error) {
 	fault := fits(node)
 	if fault == nil {
 		return "", nil
 	}
 	for _, p := range parts(node) {
 		if fits(p.empty) != nil {
-			break // the node is of the wrong type itself, whatever it holds
+			break // the node itself has the wrong type
 		}
-		where, err := misfit(path+p.name, p.value, func(v any) error { return fits(p.around(v)) })
+		where, err := findMisfit(path+p.name, p.value, func(v any) error { return fits(p.around(v)) })
 		if err != nil {
 			return where, err
 		}
@@ -50,10 +50,10 @@ func misfit(path string, node any, fits func(any) error) (string, error) {
 
 // part is one value in an object or a list.
 type part struct {
-	name   string // as paths have it
+	name   string // the step to it in a path
 	value  any
-	empty  any           // what it is in, without anything in it
-	around func(any) any // what it is in, with nothing else in it
+	empty  any           // its empty parent
+	around func(any) any // its parent with no other part in it
 }
 
 func parts(node any) []part {

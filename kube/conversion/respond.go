@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// head is what is known of any object.
-type head struct {
+// objectID is the type and the name of an object.
+type objectID struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct {
 		Name      string `json:"name"`
@@ -19,18 +19,18 @@ type head struct {
 	} `json:"metadata"`
 }
 
-func (h head) String() string {
+func (h objectID) String() string {
 	return fmt.Sprintf("%s %s/%s of %s", h.Kind, h.Metadata.Namespace, h.Metadata.Name, h.APIVersion)
 }
 
-// respond converts all objects or none: that is the API server's contract.
-func (h *Handler) respond(asked *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
-	response := &apiextensionsv1.ConversionResponse{UID: asked.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
-	for _, obj := range asked.Objects {
-		converted, err := h.convert(obj.Raw, asked.DesiredAPIVersion)
+// respond converts all objects or none, as the API server requires.
+func (h *Handler) respond(request *apiextensionsv1.ConversionRequest) *apiextensionsv1.ConversionResponse {
+	response := &apiextensionsv1.ConversionResponse{UID: request.UID, Result: metav1.Status{Status: metav1.StatusSuccess}}
+	for _, obj := range request.Objects {
+		converted, err := h.convert(obj.Raw, request.DesiredAPIVersion)
 		if err != nil {
 			return &apiextensionsv1.ConversionResponse{
-				UID: asked.UID, Result: metav1.Status{Status: metav1.StatusFailure, Message: err.Error()},
+				UID: request.UID, Result: metav1.Status{Status: metav1.StatusFailure, Message: err.Error()},
 			}
 		}
 		response.ConvertedObjects = append(response.ConvertedObjects, runtime.RawExtension{Object: converted})
@@ -39,31 +39,31 @@ func (h *Handler) respond(asked *apiextensionsv1.ConversionRequest) *apiextensio
 }
 
 func (h *Handler) convert(raw []byte, to string) (runtime.Object, error) {
-	var who head
-	if err := json.Unmarshal(raw, &who); err != nil {
+	var id objectID
+	if err := json.Unmarshal(raw, &id); err != nil {
 		return nil, fmt.Errorf("an object cannot be read: %w", err)
 	}
 	version, err := schema.ParseGroupVersion(to)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be converted: %w", who, err)
+		return nil, fmt.Errorf("%s cannot be converted: %w", id, err)
 	}
-	function, ok := h.functions[route{who.GroupVersionKind(), version}]
+	function, ok := h.functions[conversionKey{id.GroupVersionKind(), version}]
 	if !ok {
-		return nil, fmt.Errorf("%s cannot be converted to %s: Governor knows no such conversion", who, to)
+		return nil, fmt.Errorf("%s cannot be converted to %s: Governor does not support this conversion", id, to)
 	}
-	converted, err := guarded(function, raw)
+	converted, err := recoverPanic(function, raw)
 	if err != nil {
-		return nil, fmt.Errorf("%s cannot be converted to %s: %w", who, to, err)
+		return nil, fmt.Errorf("%s cannot be converted to %s: %w", id, to, err)
 	}
 	return converted, nil
 }
 
-// guarded makes an error of a panic: without it the API server would be told only
-// that the connection broke.
-func guarded(function func([]byte) (runtime.Object, error), raw []byte) (converted runtime.Object, err error) {
+// recoverPanic returns a panic as an error. Otherwise the API server would only see a broken
+// connection.
+func recoverPanic(function func([]byte) (runtime.Object, error), raw []byte) (converted runtime.Object, err error) {
 	defer func() {
-		if thrown := recover(); thrown != nil {
-			err = fmt.Errorf("this is a bug in Governor: %v", thrown)
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("this is a bug in Governor: %v", panicked)
 		}
 	}()
 	return function(raw)
