@@ -1,4 +1,4 @@
-// Package pod reads what Kubernetes says about a pod.
+// Package pod summarizes the status of a pod.
 package pod
 
 import (
@@ -11,27 +11,31 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// State is a pod reduced to what matters to who runs it.
+// State is the part of a pod's status that matters to an operator.
 type State struct {
-	// Ready is the kubelet's word, by the readiness probe.
+	// Ready is the pod's Ready condition.
 	Ready bool
-	// Leaving says that it is being deleted.
+	// Leaving reports whether the pod is being deleted.
 	Leaving bool
-	// Ended says that it ran, and will not again: it succeeded, failed or was evicted.
+	// Ended reports whether the pod has finished for good: it succeeded, failed or was
+	// evicted.
 	Ended bool
-	// Trouble is what hinders it, if it is not ready.
+	// Trouble is the reason why the pod is not ready, if Kubernetes reports one.
 	Trouble lifecycle.PodProblem
-	// Detail is the evidence in Kubernetes' own words, without what changes by itself.
+	// Detail is Kubernetes' message for Trouble, without the parts that change between
+	// retries.
 	Detail string
-	// Since is when it began to be as it is: ready, not ready, or looking for a node.
+	// Since is the time of the present state: ready, not ready, or unschedulable.
 	Since time.Time
-	// TerminationMessage is the message with which its container ended, until it runs again.
+	// TerminationMessage is the message of the container's last termination, until the
+	// container runs again.
 	TerminationMessage string
-	// Epitaph is the message with which its container last ended, also while it runs again.
+	// Epitaph is the message of the container's last termination, also while the container
+	// runs again.
 	Epitaph string
 }
 
-// Of returns the state of the pod by its main container.
+// Of returns the state of the pod and of its main container.
 func Of(p *corev1.Pod, container string) State {
 	s := State{
 		Leaving: p.DeletionTimestamp != nil, Since: p.CreationTimestamp.Time,
@@ -49,15 +53,15 @@ func Of(p *corev1.Pod, container string) State {
 	}
 	for _, c := range p.Status.ContainerStatuses {
 		if c.Name == container && !s.Ready {
-			s.contain(c)
+			s.addContainer(c)
 		}
 	}
 	return s
 }
 
-// contain adds the container's trouble. Kubernetes alternates between trying and
-// backing off; both are told in the same words, or the status would flap.
-func (s *State) contain(c corev1.ContainerStatus) {
+// addContainer adds the container's problem. Kubernetes alternates between pulling and backing
+// off; both give the same text, so that the status does not flap.
+func (s *State) addContainer(c corev1.ContainerStatus) {
 	last := c.LastTerminationState.Terminated
 	if c.State.Terminated != nil {
 		last = c.State.Terminated
@@ -76,7 +80,7 @@ func (s *State) contain(c corev1.ContainerStatus) {
 		s.Trouble, s.Detail = lifecycle.PodProblemContainerCannotStart, fmt.Sprintf("%s: %s", waiting.Reason, firstLine(waiting.Message))
 	case last != nil && c.RestartCount > 1:
 		s.Trouble = lifecycle.PodProblemCrashLoopBackOff
-		s.Detail = fmt.Sprintf("%s ends again and again (%s, exit code %d)", c.Name, last.Reason, last.ExitCode)
+		s.Detail = fmt.Sprintf("%s exits repeatedly (%s, exit code %d)", c.Name, last.Reason, last.ExitCode)
 	}
 }
 
@@ -96,7 +100,7 @@ func cannotStart(reason string) bool {
 	return false
 }
 
-// pullDetail names the image and, where it is stable, the registry's answer.
+// pullDetail names the image and, where its message is stable, the registry's answer.
 func pullDetail(image, message string) string {
 	detail := fmt.Sprintf("image %q cannot be pulled", image)
 	if strings.Contains(message, "not found") {
