@@ -1,9 +1,9 @@
-// Package metricsauth serves metrics only to callers that may read them. The API server
-// decides: a TokenReview says whose bearer token it is, and a SubjectAccessReview whether
-// that user may get the path.
+// Package metricsauth serves metrics only to authorized callers. The API server decides: a
+// TokenReview authenticates the bearer token, and a SubjectAccessReview authorizes that
+// user for the path.
 //
-// The filter of controller-runtime does the same. It links k8s.io/apiserver with CEL and
-// OpenTelemetry into the operator, for two questions.
+// The filter of controller-runtime does the same, but it links k8s.io/apiserver with CEL
+// and OpenTelemetry into the operator for two requests.
 package metricsauth
 
 import (
@@ -28,63 +28,63 @@ import (
 )
 
 const (
-	// askWithin is how long the API server may take to answer both questions.
-	askWithin = 10 * time.Second
-	// allowedFor and refusedFor are how long an answer holds: a scraper comes every few
-	// seconds, and somebody who has just got the right does not want to wait.
-	allowedFor = time.Minute
-	refusedFor = 5 * time.Second
-	// mostAnswers bounds the memory that callers with made-up tokens can take.
-	mostAnswers = 512
+	// reviewTimeout is the timeout of both requests to the API server together.
+	reviewTimeout = 10 * time.Second
+	// allowedTTL and refusedTTL are how long an answer stays valid. A scraper comes every
+	// few seconds. A refusal is short, so that a new permission takes effect soon.
+	allowedTTL = time.Minute
+	refusedTTL = 5 * time.Second
+	// maxAnswers bounds the memory that callers with made-up tokens can use.
+	maxAnswers = 512
 )
 
-// Provider makes the filter for the metrics server of a manager.
+// Provider returns the constructor of the filter for the metrics server of a manager.
 func Provider(now clock.PassiveClock) func(*rest.Config, *http.Client) (metricsserver.Filter, error) {
 	return func(cfg *rest.Config, c *http.Client) (metricsserver.Filter, error) {
 		tokens, err := authenticationclient.NewForConfigAndClient(cfg, c)
 		if err != nil {
-			return nil, fmt.Errorf("cannot check who reads metrics: %w", err)
+			return nil, fmt.Errorf("cannot authorize callers of the metrics endpoint: %w", err)
 		}
 		access, err := authorizationclient.NewForConfigAndClient(cfg, c)
 		if err != nil {
-			return nil, fmt.Errorf("cannot check who reads metrics: %w", err)
+			return nil, fmt.Errorf("cannot authorize callers of the metrics endpoint: %w", err)
 		}
-		g := &guard{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), now: now, known: map[question]answer{}}
+		g := &authorizer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), now: now, answers: map[cacheKey]answer{}}
 		return g.filter, nil
 	}
 }
 
-// guard remembers answers. It is safe for concurrent use.
-type guard struct {
+// authorizer caches answers. It is safe for concurrent use.
+type authorizer struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
 	now    clock.PassiveClock
 
-	mu    sync.Mutex
-	known map[question]answer
+	mu      sync.Mutex
+	answers map[cacheKey]answer
 }
 
-// question is a caller who wants something; the token itself is not kept.
-type question struct {
+// cacheKey is a caller and its request. It contains a hash of the token, never the token.
+type cacheKey struct {
 	token        [sha256.Size]byte
 	method, path string
 }
 
-// answer is an HTTP status, and until when it holds.
+// answer is an HTTP status and its expiry.
 type answer struct {
 	status int
 	until  time.Time
 }
 
 // filter implements metricsserver.Filter.
-func (g *guard) filter(log logr.Logger, metrics http.Handler) (http.Handler, error) {
+func (g *authorizer) filter(log logr.Logger, metrics http.Handler) (http.Handler, error) {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, err := g.judge(r)
+		status, err := g.authorize(r)
 		switch {
 		case err != nil:
-			log.Error(err, "cannot check who reads metrics; the operator needs the right to create tokenreviews and subjectaccessreviews, "+
+			log.Error(err, "cannot authorize callers of the metrics endpoint; the operator needs permission to create tokenreviews and subjectaccessreviews, "+
 				"or the flag --metrics-secure=false")
-			http.Error(w, "the API server does not say who may read metrics", http.StatusInternalServerError)
+			http.Error(w, "cannot authorize the request at the API server", http.StatusInternalServerError)
 		case status == http.StatusOK:
 			metrics.ServeHTTP(w, r)
 		default:
@@ -96,73 +96,73 @@ func (g *guard) filter(log logr.Logger, metrics http.Handler) (http.Handler, err
 	}), nil
 }
 
-// judge answers from memory where it can.
-func (g *guard) judge(r *http.Request) (int, error) {
+// authorize returns the HTTP status for the request, from the cache where possible.
+func (g *authorizer) authorize(r *http.Request) (int, error) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
 		return http.StatusUnauthorized, nil
 	}
-	q := question{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
-	if status, ok := g.remembered(q); ok {
+	q := cacheKey{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
+	if status, ok := g.cached(q); ok {
 		return status, nil
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askWithin)
+	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()
-	status, err := g.ask(ctx, token, q)
+	status, err := g.review(ctx, token, q)
 	if err == nil {
-		g.remember(q, status)
+		g.store(q, status)
 	}
 	return status, err
 }
 
-// ask has the API server say who it is and whether that user may.
-func (g *guard) ask(ctx context.Context, token string, q question) (int, error) {
-	who, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+// review authenticates the token and authorizes its user at the API server.
+func (g *authorizer) review(ctx context.Context, token string, q cacheKey) (int, error) {
+	authn, err := g.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return 0, err
 	}
-	if !who.Status.Authenticated {
+	if !authn.Status.Authenticated {
 		return http.StatusUnauthorized, nil
 	}
-	user := who.Status.User
+	user := authn.Status.User
 	extra := map[string]authorizationv1.ExtraValue{}
 	for key, values := range user.Extra {
 		extra[key] = authorizationv1.ExtraValue(values)
 	}
-	may, err := g.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+	access, err := g.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: user.Username, UID: user.UID, Groups: user.Groups, Extra: extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: q.method, Path: q.path},
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		return 0, err
 	}
-	if !may.Status.Allowed {
+	if !access.Status.Allowed {
 		return http.StatusForbidden, nil
 	}
 	return http.StatusOK, nil
 }
 
-func (g *guard) remembered(q question) (int, bool) {
+func (g *authorizer) cached(q cacheKey) (int, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	a, ok := g.known[q]
+	a, ok := g.answers[q]
 	return a.status, ok && g.now.Now().Before(a.until)
 }
 
-func (g *guard) remember(q question, status int) {
+func (g *authorizer) store(q cacheKey, status int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.now.Now()
-	if len(g.known) >= mostAnswers {
-		maps.DeleteFunc(g.known, func(_ question, a answer) bool { return !now.Before(a.until) })
+	if len(g.answers) >= maxAnswers {
+		maps.DeleteFunc(g.answers, func(_ cacheKey, a answer) bool { return !now.Before(a.until) })
 	}
-	if len(g.known) >= mostAnswers {
+	if len(g.answers) >= maxAnswers {
 		return
 	}
-	holds := refusedFor
+	ttl := refusedTTL
 	if status == http.StatusOK {
-		holds = allowedFor
+		ttl = allowedTTL
 	}
-	g.known[q] = answer{status, now.Add(holds)}
+	g.answers[q] = answer{status, now.Add(ttl)}
 }

@@ -17,11 +17,12 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// apiServer knows the token "good" of a user that may, and "weak" of one that may not.
-func apiServer(asked *int, down *bool) *fake.Clientset {
+// apiServer knows the token "good" of an authorized user, and "weak" of an unauthorized
+// one.
+func apiServer(reviews *int, down *bool) *fake.Clientset {
 	c := fake.NewClientset()
 	c.PrependReactor("create", "tokenreviews", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		if *asked++; *down {
+		if *reviews++; *down {
 			return true, nil, errors.New("away")
 		}
 		review := a.(clienttesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
@@ -40,10 +41,10 @@ func apiServer(asked *int, down *bool) *fake.Clientset {
 	return c
 }
 
-func TestGuard(t *testing.T) {
-	asked, down := 0, false
-	c, now := apiServer(&asked, &down), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
-	g := &guard{tokens: c.AuthenticationV1().TokenReviews(), access: c.AuthorizationV1().SubjectAccessReviews(), now: now, known: map[question]answer{}}
+func TestFilterAuthorizesAndCaches(t *testing.T) {
+	reviews, down := 0, false
+	c, now := apiServer(&reviews, &down), clocktesting.NewFakePassiveClock(time.Unix(0, 0))
+	g := &authorizer{tokens: c.AuthenticationV1().TokenReviews(), access: c.AuthorizationV1().SubjectAccessReviews(), now: now, answers: map[cacheKey]answer{}}
 	handler, err := g.filter(logr.Discard(), http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
 	if err != nil {
 		t.Fatal(err)
@@ -61,32 +62,32 @@ func TestGuard(t *testing.T) {
 		later               time.Duration
 		down                bool
 		method, path, token string
-		status, asks        int
+		status, reviews     int
 	}{
-		{"who may gets in", 0, false, http.MethodGet, "/metrics", "good", 200, 1},
-		{"and is remembered", 59 * time.Second, true, http.MethodGet, "/metrics", "good", 200, 0},
-		{"for that only", 0, false, http.MethodGet, "/debug", "good", 403, 1},
-		{"and that verb", 0, false, http.MethodPost, "/metrics", "good", 403, 1},
-		{"and for a minute", time.Second, false, http.MethodGet, "/metrics", "good", 200, 1},
-		{"a user without the right is refused", 0, false, http.MethodGet, "/metrics", "weak", 403, 1},
+		{"an authorized caller is allowed", 0, false, http.MethodGet, "/metrics", "good", 200, 1},
+		{"the answer is cached", 59 * time.Second, true, http.MethodGet, "/metrics", "good", 200, 0},
+		{"the answer is valid for that path only", 0, false, http.MethodGet, "/debug", "good", 403, 1},
+		{"the answer is valid for that verb only", 0, false, http.MethodPost, "/metrics", "good", 403, 1},
+		{"the answer expires after a minute", time.Second, false, http.MethodGet, "/metrics", "good", 200, 1},
+		{"an unauthorized user is refused", 0, false, http.MethodGet, "/metrics", "weak", 403, 1},
 		{"an unknown token is refused", 0, false, http.MethodGet, "/metrics", "made up", 401, 1},
-		{"for five seconds it is not asked again", 4 * time.Second, true, http.MethodGet, "/metrics", "made up", 401, 0},
-		{"then it is", time.Second, false, http.MethodGet, "/metrics", "made up", 401, 1},
-		{"no token asks nobody", 0, false, http.MethodGet, "/metrics", "", 401, 0},
-		{"an outage lets nobody in", time.Hour, true, http.MethodGet, "/metrics", "good", 500, 1},
-		{"and is not remembered", 0, false, http.MethodGet, "/metrics", "good", 200, 1},
+		{"a refusal is cached for five seconds", 4 * time.Second, true, http.MethodGet, "/metrics", "made up", 401, 0},
+		{"the refusal has expired", time.Second, false, http.MethodGet, "/metrics", "made up", 401, 1},
+		{"a request without a token sends no review", 0, false, http.MethodGet, "/metrics", "", 401, 0},
+		{"an outage refuses every caller", time.Hour, true, http.MethodGet, "/metrics", "good", 500, 1},
+		{"an error is not cached", 0, false, http.MethodGet, "/metrics", "good", 200, 1},
 	}
 	for _, s := range steps {
 		now.SetTime(now.Now().Add(s.later))
-		asked, down = 0, s.down
-		if status := get(s.method, s.path, s.token); status != s.status || asked != s.asks {
-			t.Errorf("%s: status %d after %d questions, want %d after %d", s.reason, status, asked, s.status, s.asks)
+		reviews, down = 0, s.down
+		if status := get(s.method, s.path, s.token); status != s.status || reviews != s.reviews {
+			t.Errorf("%s: status %d after %d reviews, want %d after %d", s.reason, status, reviews, s.status, s.reviews)
 		}
 	}
-	for i := range 2 * mostAnswers {
+	for i := range 2 * maxAnswers {
 		get(http.MethodGet, "/metrics", fmt.Sprintf("guess %d", i))
 	}
-	if len(g.known) > mostAnswers {
-		t.Errorf("%d answers are kept", len(g.known))
+	if len(g.answers) > maxAnswers {
+		t.Errorf("%d answers are kept", len(g.answers))
 	}
 }
