@@ -10,9 +10,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Conditions says whether the cache can be used, and whether it is whole.
+// Conditions returns Available (some server is ready) and Degraded (not all are).
 func (Planner) Conditions(want *cachev1.Memcached, seen World, d lifecycle.Decision) []lifecycle.Condition {
-	answering, size := seen.answering(), want.Spec.Size
+	answering, size := seen.ready(), want.Spec.Size
 	message := fmt.Sprintf("%d of %d servers answer.", answering, size)
 	available := lifecycle.Condition{
 		Type: "Available", Status: lifecycle.StatusOf(answering > 0), Reason: "ServersAnswer", Message: message,
@@ -29,18 +29,18 @@ func (Planner) Conditions(want *cachev1.Memcached, seen World, d lifecycle.Decis
 	return []lifecycle.Condition{available, degraded}
 }
 
-// Status writes the counts and names.
+// Status sets the counts, the names and the endpoint.
 func (Planner) Status(want *cachev1.Memcached, seen World) {
 	s := &want.Status
 	s.Nodes = nil
 	for _, p := range seen.Pods {
-		if !p.Leaving {
+		if !p.Terminating {
 			s.Nodes = append(s.Nodes, p.Name)
 		}
 	}
 	slices.Sort(s.Nodes)
-	s.Replicas = seen.staying()
-	s.ReadyReplicas = seen.answering()
+	s.Replicas = seen.remaining()
+	s.ReadyReplicas = seen.ready()
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.Image = image(want)
 	s.DefaultImage = defaultImage(want)

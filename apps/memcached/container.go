@@ -12,14 +12,13 @@ import (
 
 const (
 	mebibyte = 1 << 20
-	// defaultMemory is the limit where none is given, as in the schema.
+	// defaultMemory is the memory limit if none is declared, as in the schema.
 	defaultMemory = 128 * mebibyte
-	// leastHeadroom is what memcached needs beside its items: connections, hash
-	// table, threads.
-	leastHeadroom = 32 * mebibyte
-	// privileged is the first port that any user may listen on.
-	privileged = 1024
-	// user is the memcached user of the official images.
+	// minHeadroom is the minimum memory for connections, the hash table and threads.
+	minHeadroom = 32 * mebibyte
+	// firstUnprivilegedPort is the first port that any user may listen on.
+	firstUnprivilegedPort = 1024
+	// user is the UID of memcached in the official images.
 	user = 11211
 )
 
@@ -30,10 +29,10 @@ func memoryLimit(want *cachev1.Memcached) resource.Quantity {
 	return *resource.NewQuantity(defaultMemory, resource.BinarySI)
 }
 
-// itemMegabytes is what memcached may fill with items: the limit less a quarter,
-// and less the least headroom.
+// itemMegabytes returns the memory for items: the limit without a quarter of it, or
+// without leastHeadroom if that is more.
 func itemMegabytes(limit resource.Quantity) int64 {
-	headroom := max(limit.Value()/4, leastHeadroom)
+	headroom := max(limit.Value()/4, minHeadroom)
 	return max(1, (limit.Value()-headroom)/mebibyte)
 }
 
@@ -51,8 +50,8 @@ func container(want *cachev1.Memcached) corev1.Container {
 			Name: Name, ContainerPort: want.Spec.ContainerPort, Protocol: corev1.ProtocolTCP,
 		}},
 		Resources: requirements(want, limit),
-		// The startup probe asks each second, so that a server counts as soon as it
-		// answers; afterwards asking less often is enough.
+		// The startup probe runs every second, so that a server counts as soon as it is
+		// ready. The later probes run less often.
 		StartupProbe:    probe(1, 60),
 		ReadinessProbe:  probe(5, 2),
 		LivenessProbe:   probe(10, 3),
@@ -75,7 +74,8 @@ func requirements(want *cachev1.Memcached, limit resource.Quantity) corev1.Resou
 	return r
 }
 
-// probe connects every so many seconds; so many failures in a row count.
+// probe connects to the port every given seconds and fails after the given failures in a
+// row.
 func probe(seconds, failures int32) *corev1.Probe {
 	return &corev1.Probe{
 		ProbeHandler: corev1.ProbeHandler{
@@ -85,8 +85,8 @@ func probe(seconds, failures int32) *corev1.Probe {
 	}
 }
 
-// podSecurity satisfies the restricted Pod Security Standard. A low port needs no
-// privilege either: the sysctl is one of those that the standard calls safe.
+// podSecurity satisfies the restricted Pod Security Standard, also for a privileged port:
+// the standard lists the sysctl as safe.
 func podSecurity(port int32) *corev1.PodSecurityContext {
 	s := &corev1.PodSecurityContext{
 		RunAsNonRoot:   new(true),
@@ -94,7 +94,7 @@ func podSecurity(port int32) *corev1.PodSecurityContext {
 		RunAsGroup:     new(int64(user)),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 	}
-	if port < privileged {
+	if port < firstUnprivilegedPort {
 		s.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
 	return s

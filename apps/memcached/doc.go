@@ -1,12 +1,12 @@
-// Package memcached knows how to run memcached.
+// Package memcached is the application memcached.
 //
-// Memcached servers know nothing of each other and keep nothing worth saving, so
-// there are no steps: a Deployment may roll as it likes. What is left of the
-// runbook is to say truthfully what hinders it. [Planner.Next] is that page.
+// Memcached servers are independent of each other and store nothing durable. So there are
+// no steps: the Deployment rolls out by itself. [Planner.Next] only reports progress and
+// problems.
 package memcached
 
 // Name is the application's name in labels and metrics.
 const Name = "memcached"
 
-// Planner is memcached's judgement. It has no state.
+// Planner implements lifecycle.Planner for memcached. It is stateless.
 type Planner struct{}

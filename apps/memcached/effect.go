@@ -7,15 +7,15 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// What is waited for. Memcached has no steps.
+// Names of waits. Memcached has no steps.
 const (
-	// rolledOut: the Deployment has the pods it should have, and they answer.
+	// rolledOut waits until the Deployment has its pods and they are ready.
 	rolledOut = "RolledOut"
-	// nodeFound: a node was found for the pod.
+	// nodeFound waits until the pod is scheduled.
 	nodeFound = "NodeFound"
 )
 
-// Effect says how a wait ends well.
+// Effect returns the world after a successful wait.
 func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	if step.Name == nodeFound {
 		return seen, withNode(seen, step.Target)

@@ -10,34 +10,34 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// schedulingGrace is how long a pod may look for a node before it counts as
-// hindered: an autoscaler needs a while to bring one.
+// schedulingGrace is how long a pod may stay unschedulable before the instance is blocked:
+// an autoscaler needs time to add a node.
 const schedulingGrace = 30 * time.Second
 
-// Next is the runbook: what hinders the instance, the surest cause first.
+// Next lists the problems of the instance, the most specific cause first.
 func (Planner) Next(want *cachev1.Memcached, seen World, now time.Time) lifecycle.Decision {
 	return lifecycle.First(
-		unnoticed(want, seen),    // what is known is about an earlier spec
-		podsRefused(seen),        // the API server lets no pod be created
-		imageUnpullable(seen),    // a name, a registry or a credential is wrong
-		containerMisfit(seen),    // the node cannot start the container
-		crashLooping(seen),       // memcached starts and ends
-		unschedulable(seen, now), // no node takes the pod
-		rolloutStuck(seen),       // Kubernetes itself has given up waiting
-		rollingOut(want, seen),   // otherwise it only takes time
-		everythingAnswers(want),
+		specNotObserved(want, seen), // the status is about an earlier spec
+		podsRefused(seen),           // the API server rejects new pods
+		imageUnpullable(seen),       // the image name, the registry or a credential is wrong
+		containerCannotStart(seen),  // the node cannot start the container
+		crashLooping(seen),          // memcached exits repeatedly
+		unschedulable(seen, now),    // no node accepts the pod
+		rolloutStuck(seen),          // the Deployment's progress deadline has passed
+		rollingOut(want, seen),      // otherwise the rollout is in progress
+		allReady(want),
 	)
 }
 
-func unnoticed(want *cachev1.Memcached, seen World) lifecycle.Decision {
-	if takenUp(want, seen) {
+func specNotObserved(want *cachev1.Memcached, seen World) lifecycle.Decision {
+	if specObserved(want, seen) {
 		return lifecycle.Decision{}
 	}
 	return rollingOut(want, seen)
 }
 
-// takenUp says that Kubernetes works on what is declared now.
-func takenUp(want *cachev1.Memcached, seen World) bool {
+// specObserved reports whether the Deployment controller has observed the present spec.
+func specObserved(want *cachev1.Memcached, seen World) bool {
 	r := seen.Rollout
 	return r.Current && (r.Template == "" || r.Template == Template(want))
 }
@@ -57,28 +57,28 @@ func podsRefused(seen World) lifecycle.Decision {
 
 func imageUnpullable(seen World) lifecycle.Decision {
 	return blockedBy(seen, lifecycle.PodProblemImagePullBackOff,
-		"Correct spec.image or spec.version, or give spec.pod.imagePullSecrets; the pull is tried again by itself.")
+		"Correct spec.image or spec.version, or give spec.pod.imagePullSecrets; Kubernetes retries the pull.")
 }
 
-func containerMisfit(seen World) lifecycle.Decision {
+func containerCannotStart(seen World) lifecycle.Decision {
 	return blockedBy(seen, lifecycle.PodProblemContainerCannotStart, "Correct spec.image, spec.resources or the node.")
 }
 
 func crashLooping(seen World) lifecycle.Decision {
-	return blockedBy(seen, lifecycle.PodProblemCrashLoopBackOff, "See what it says with: kubectl logs --previous, and correct the spec.")
+	return blockedBy(seen, lifecycle.PodProblemCrashLoopBackOff, "Read its logs with kubectl logs --previous, and correct the spec.")
 }
 
 func blockedBy(seen World, t lifecycle.PodProblem, remedy string) lifecycle.Decision {
-	p, ok := seen.inTrouble(t)
+	p, ok := seen.withProblem(t)
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return verdict(p.New && t != lifecycle.PodProblemUnschedulable, string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
+	return failOrBlock(p.Updated && t != lifecycle.PodProblemUnschedulable, string(t), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, remedy))
 }
 
-// verdict tells a change that has failed from a fault: while pods of an earlier spec are
-// there, what hinders one of the present spec came with it.
-func verdict(changed bool, reason, message string) lifecycle.Decision {
+// failOrBlock returns a failed change if pods of two templates exist, and a block otherwise.
+// While pods of an earlier spec exist, a problem of a new pod comes from the change.
+func failOrBlock(changed bool, reason, message string) lifecycle.Decision {
 	if changed {
 		return lifecycle.Fail(reason, message)
 	}
@@ -86,7 +86,7 @@ func verdict(changed bool, reason, message string) lifecycle.Decision {
 }
 
 func unschedulable(seen World, now time.Time) lifecycle.Decision {
-	p, ok := seen.inTrouble(lifecycle.PodProblemUnschedulable)
+	p, ok := seen.withProblem(lifecycle.PodProblemUnschedulable)
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -97,8 +97,8 @@ func unschedulable(seen World, now time.Time) lifecycle.Decision {
 			Message: fmt.Sprintf("Pod %s: %s.", p.Name, p.Detail),
 		}, p.Since).Until(deadline)
 	}
-	if p.New && seen.Rollout.Stuck {
-		return lifecycle.Decision{} // the change had its time
+	if p.Updated && seen.Rollout.Stuck {
+		return lifecycle.Decision{} // rolloutStuck reports the failed change
 	}
 	return blockedBy(seen, lifecycle.PodProblemUnschedulable, "Add nodes, or change spec.memory, spec.resources or spec.pod.nodeSelector.")
 }
@@ -107,44 +107,44 @@ func rolloutStuck(seen World) lifecycle.Decision {
 	if !seen.Rollout.Stuck {
 		return lifecycle.Decision{}
 	}
-	return verdict(seen.renewing(), "RolloutStuck",
+	return failOrBlock(seen.mixedTemplates(), "RolloutStuck",
 		"The pods have not become ready within the Deployment's deadline. Look at their events and logs.")
 }
 
 func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
 	size := want.Spec.Size
-	awaited := rolloutAwaits(want, seen)
+	awaited := rolloutLacks(want, seen)
 	if awaited == "" {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.WaitFor(lifecycle.Step{
 		Name: rolledOut, Target: want.Name, Reason: "RollingOut",
-		Message: fmt.Sprintf("%d of %d servers answer; waiting for %s.", seen.answering(), size, awaited),
+		Message: fmt.Sprintf("%d of %d servers answer; waiting for %s.", seen.ready(), size, awaited),
 		Args:    map[string]string{"size": strconv.Itoa(int(size))},
 	}, time.Time{})
 }
 
-// rolloutAwaits names what a rollout still lacks, or nothing once it is complete.
-func rolloutAwaits(want *cachev1.Memcached, seen World) string {
-	size, r, present := want.Spec.Size, seen.Rollout, max(seen.Rollout.Total, seen.staying())
+// rolloutLacks returns what the rollout still lacks, or "" when it is complete.
+func rolloutLacks(want *cachev1.Memcached, seen World) string {
+	size, r, present := want.Spec.Size, seen.Rollout, max(seen.Rollout.Total, seen.remaining())
 	switch {
-	case !takenUp(want, seen):
-		return "Kubernetes to take up the latest change of the Deployment"
+	case !specObserved(want, seen):
+		return "the Deployment controller to observe the latest change"
 	case r.Updated < size:
-		return fmt.Sprintf("new pods, %d of %d are still to come", size-r.Updated, size)
-	case seen.answering() < size:
-		return "the others to be ready"
+		return fmt.Sprintf("%d of %d new pods", size-r.Updated, size)
+	case seen.ready() < size:
+		return "the other pods to become ready"
 	case present > size:
-		return fmt.Sprintf("pods to go, %d too many are there", present-size)
+		return fmt.Sprintf("%d excess pods to terminate", present-size)
 	case r.Updated != size || r.Total != size:
-		return "Kubernetes to count the pods"
+		return "the Deployment controller to count the pods"
 	}
 	return ""
 }
 
-func everythingAnswers(want *cachev1.Memcached) lifecycle.Decision {
+func allReady(want *cachev1.Memcached) lifecycle.Decision {
 	if want.Spec.Size == 0 {
-		return lifecycle.Settled("ScaledToZero", "No server is wanted; set spec.size to have some.")
+		return lifecycle.Settled("ScaledToZero", "spec.size is 0. Set spec.size to run servers.")
 	}
 	return lifecycle.Settled("AllAnswer", fmt.Sprintf("All %d servers answer.", want.Spec.Size))
 }

@@ -39,8 +39,8 @@ func TestNext(t *testing.T) {
 	policy.Refused = "violates PodSecurity"
 	stuck := rolled(2)
 	stuck.Stuck = true
-	lost := memcached.Pod{Trouble: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Minute)}
-	looking := memcached.Pod{Trouble: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Second)}
+	lost := memcached.Pod{Problem: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Minute)}
+	looking := memcached.Pod{Problem: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Second)}
 	cases := map[string]struct {
 		reason  string
 		size    int32
@@ -48,38 +48,38 @@ func TestNext(t *testing.T) {
 		outcome lifecycle.Outcome
 		want    string
 	}{
-		"Nothing":      {"the Deployment is being made", 2, memcached.World{}, lifecycle.OutcomeWait, "RollingOut"},
-		"All":          {"every server answers", 2, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.OutcomeSettled, "AllAnswer"},
+		"Nothing":      {"the Deployment is being created", 2, memcached.World{}, lifecycle.OutcomeWait, "RollingOut"},
+		"All":          {"forEachWorld server is ready", 2, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.OutcomeSettled, "AllAnswer"},
 		"Zero":         {"no server is wanted", 0, memcached.World{Rollout: rolled(0)}, lifecycle.OutcomeSettled, "ScaledToZero"},
-		"NotAnswering": {"a pod that runs but does not answer is not there", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{})}, lifecycle.OutcomeWait, "RollingOut"},
+		"NotAnswering": {"a pod that is not ready does not count", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{})}, lifecycle.OutcomeWait, "RollingOut"},
 		"OldStatus": {
-			"a status about an older spec proves nothing", 1,
+			"a status about an older spec does not count", 1,
 			memcached.World{Rollout: memcached.Rollout{Updated: 1, Total: 1}, Pods: pods(answers)}, lifecycle.OutcomeWait, "RollingOut",
 		},
 		"OldPodsStay": {
-			"a pod of the old template still answers", 1,
+			"a pod of the old template is still ready", 1,
 			memcached.World{Rollout: memcached.Rollout{Current: true, Updated: 1, Total: 2}, Pods: pods(answers, answers)},
 			lifecycle.OutcomeWait, "RollingOut",
 		},
 		"Leaving": {
 			"a pod that is being deleted does not count", 1,
-			memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Ready: true, Leaving: true})}, lifecycle.OutcomeWait, "RollingOut",
+			memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Ready: true, Terminating: true})}, lifecycle.OutcomeWait, "RollingOut",
 		},
 		"LeavingBeside": {
-			"nor does it keep the rest from being settled", 1,
-			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Leaving: true, Trouble: lifecycle.PodProblemCrashLoopBackOff})},
+			"a pod that is being deleted does not block settling", 1,
+			memcached.World{Rollout: rolled(1), Pods: pods(answers, memcached.Pod{Terminating: true, Problem: lifecycle.PodProblemCrashLoopBackOff})},
 			lifecycle.OutcomeSettled, "AllAnswer",
 		},
-		"Quota":    {"the quota is named", 2, memcached.World{Rollout: quota, Pods: pods(answers)}, lifecycle.OutcomeBlocked, "QuotaExceeded"},
-		"Policy":   {"so is any other refusal", 2, memcached.World{Rollout: policy, Pods: pods(answers)}, lifecycle.OutcomeBlocked, "PodsRefused"},
-		"Image":    {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.PodProblemImagePullBackOff})}, lifecycle.OutcomeBlocked, "ImagePullBackOff"},
-		"Config":   {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.PodProblemContainerCannotStart})}, lifecycle.OutcomeBlocked, "ContainerCannotStart"},
-		"Crash":    {"memcached ends again and again", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Trouble: lifecycle.PodProblemCrashLoopBackOff})}, lifecycle.OutcomeBlocked, "CrashLoopBackOff"},
-		"Looking":  {"an autoscaler gets its time", 1, memcached.World{Rollout: rolled(1), Pods: pods(looking)}, lifecycle.OutcomeWait, "Scheduling"},
-		"NoNode":   {"then it is a hindrance", 1, memcached.World{Rollout: rolled(1), Pods: pods(lost)}, lifecycle.OutcomeBlocked, "Unschedulable"},
-		"Stuck":    {"Kubernetes has given up waiting", 2, memcached.World{Rollout: stuck, Pods: pods(answers, memcached.Pod{})}, lifecycle.OutcomeBlocked, "RolloutStuck"},
-		"Surest":   {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Trouble: lifecycle.PodProblemImagePullBackOff})}, lifecycle.OutcomeBlocked, "ImagePullBackOff"},
-		"ScaleOut": {"more are wanted than are there", 3, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.OutcomeWait, "RollingOut"},
+		"Quota":      {"the quota is named", 2, memcached.World{Rollout: quota, Pods: pods(answers)}, lifecycle.OutcomeBlocked, "QuotaExceeded"},
+		"Policy":     {"any other rejection is reported", 2, memcached.World{Rollout: policy, Pods: pods(answers)}, lifecycle.OutcomeBlocked, "PodsRefused"},
+		"Image":      {"an image is missing", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Problem: lifecycle.PodProblemImagePullBackOff})}, lifecycle.OutcomeBlocked, "ImagePullBackOff"},
+		"Config":     {"a container cannot start", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Problem: lifecycle.PodProblemContainerCannotStart})}, lifecycle.OutcomeBlocked, "ContainerCannotStart"},
+		"Crash":      {"memcached exits repeatedly", 1, memcached.World{Rollout: rolled(1), Pods: pods(memcached.Pod{Problem: lifecycle.PodProblemCrashLoopBackOff})}, lifecycle.OutcomeBlocked, "CrashLoopBackOff"},
+		"Looking":    {"an autoscaler has time to add a node", 1, memcached.World{Rollout: rolled(1), Pods: pods(looking)}, lifecycle.OutcomeWait, "Scheduling"},
+		"NoNode":     {"after the grace period the pod blocks", 1, memcached.World{Rollout: rolled(1), Pods: pods(lost)}, lifecycle.OutcomeBlocked, "Unschedulable"},
+		"Stuck":      {"the progress deadline has passed", 2, memcached.World{Rollout: stuck, Pods: pods(answers, memcached.Pod{})}, lifecycle.OutcomeBlocked, "RolloutStuck"},
+		"Precedence": {"a missing image outranks a missing node", 2, memcached.World{Rollout: rolled(2), Pods: pods(lost, memcached.Pod{Problem: lifecycle.PodProblemImagePullBackOff})}, lifecycle.OutcomeBlocked, "ImagePullBackOff"},
+		"ScaleOut":   {"more pods are declared than exist", 3, memcached.World{Rollout: rolled(2), Pods: pods(answers, answers)}, lifecycle.OutcomeWait, "RollingOut"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,8 +91,9 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// While all answer, a rollout may be under way: the message says what is missing.
-func TestARolloutSaysWhatItWaitsFor(t *testing.T) {
+// A rollout may be in progress while all servers are ready. The message names what is
+// missing.
+func TestRolloutMessageNamesWhatIsMissing(t *testing.T) {
 	rollout := func(updated, total int32) memcached.Rollout {
 		return memcached.Rollout{Current: true, Updated: updated, Total: total}
 	}
@@ -102,34 +103,34 @@ func TestARolloutSaysWhatItWaitsFor(t *testing.T) {
 		seen   memcached.World
 		want   string
 	}{
-		"Unnoticed": {
-			"the Deployment's controller has not looked yet",
+		"NotObserved": {
+			"the Deployment controller has not observed the spec",
 			memcached.World{Rollout: memcached.Rollout{Updated: 2, Total: 2}, Pods: two},
-			"2 of 2 servers answer; waiting for Kubernetes to take up the latest change of the Deployment.",
+			"2 of 2 servers answer; waiting for the Deployment controller to observe the latest change.",
 		},
 		"Upgrade": {
-			"the old servers answer until new ones do", memcached.World{Rollout: rollout(1, 3), Pods: pods(answers, answers, answers)},
-			"3 of 2 servers answer; waiting for new pods, 1 of 2 are still to come.",
+			"old servers stay until new ones are ready", memcached.World{Rollout: rollout(1, 3), Pods: pods(answers, answers, answers)},
+			"3 of 2 servers answer; waiting for 1 of 2 new pods.",
 		},
 		"Starting": {
 			"a new server starts", memcached.World{Rollout: rollout(2, 2), Pods: pods(answers, memcached.Pod{})},
-			"1 of 2 servers answer; waiting for the others to be ready.",
+			"1 of 2 servers answer; waiting for the other pods to become ready.",
 		},
 		"Lost": {
 			"a lost server is not counted", memcached.World{Rollout: rollout(2, 2), Pods: pods(answers)},
-			"1 of 2 servers answer; waiting for the others to be ready.",
+			"1 of 2 servers answer; waiting for the other pods to become ready.",
 		},
 		"ScaleIn": {
-			"a server is too many", memcached.World{Rollout: rollout(3, 3), Pods: pods(answers, answers, answers)},
-			"3 of 2 servers answer; waiting for pods to go, 1 too many are there.",
+			"one pod is excess", memcached.World{Rollout: rollout(3, 3), Pods: pods(answers, answers, answers)},
+			"3 of 2 servers answer; waiting for 1 excess pods to terminate.",
 		},
 		"OldPodsStay": {
-			"an old server is too many, though the Deployment does not count it", memcached.World{Rollout: rolled(2), Pods: pods(answers, answers, memcached.Pod{})},
-			"2 of 2 servers answer; waiting for pods to go, 1 too many are there.",
+			"one old pod is excess although the Deployment does not count it", memcached.World{Rollout: rolled(2), Pods: pods(answers, answers, memcached.Pod{})},
+			"2 of 2 servers answer; waiting for 1 excess pods to terminate.",
 		},
 		"Uncounted": {
-			"the Deployment's figures contradict each other", memcached.World{Rollout: rollout(2, 1), Pods: two},
-			"2 of 2 servers answer; waiting for Kubernetes to count the pods.",
+			"the Deployment's counts contradict each other", memcached.World{Rollout: rollout(2, 1), Pods: two},
+			"2 of 2 servers answer; waiting for the Deployment controller to count the pods.",
 		},
 		"Complete": {"nothing is missing", memcached.World{Rollout: rolled(2), Pods: two}, "All 2 servers answer."},
 	}
@@ -143,11 +144,11 @@ func TestARolloutSaysWhatItWaitsFor(t *testing.T) {
 }
 
 // every calls visit with every world of up to three pods.
-func every(visit func(size int32, seen memcached.World)) {
+func forEachWorld(visit func(size int32, seen memcached.World)) {
 	states := []memcached.Pod{
-		{}, answers, {Ready: true, Leaving: true}, {Leaving: true},
-		{Trouble: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Hour)}, {Trouble: lifecycle.PodProblemUnschedulable, Since: noon},
-		{Trouble: lifecycle.PodProblemImagePullBackOff}, {Trouble: lifecycle.PodProblemContainerCannotStart}, {Trouble: lifecycle.PodProblemCrashLoopBackOff},
+		{}, answers, {Ready: true, Terminating: true}, {Terminating: true},
+		{Problem: lifecycle.PodProblemUnschedulable, Since: noon.Add(-time.Hour)}, {Problem: lifecycle.PodProblemUnschedulable, Since: noon},
+		{Problem: lifecycle.PodProblemImagePullBackOff}, {Problem: lifecycle.PodProblemContainerCannotStart}, {Problem: lifecycle.PodProblemCrashLoopBackOff},
 	}
 	vectors := [][]memcached.Pod{{}}
 	for n := 0; n < len(vectors); n++ {
@@ -167,16 +168,16 @@ func every(visit func(size int32, seen memcached.World)) {
 	}
 }
 
-func TestEverySmallWorld(t *testing.T) {
+func TestDecisionAndConditionsInEverySmallWorld(t *testing.T) {
 	worlds := 0
-	every(func(size int32, seen memcached.World) {
+	forEachWorld(func(size int32, seen memcached.World) {
 		worlds++
 		want := instance(size)
 		p := memcached.Planner{}
 		d := p.Next(want, seen, noon)
 		p.Status(want, seen)
 		if !d.IsSet() || d.Reason == "" || d.Message == "" || d.Outcome == lifecycle.OutcomeProceed {
-			t.Fatalf("%+v: %s is no answer", seen, d)
+			t.Fatalf("%+v: incomplete decision %s", seen, d)
 		}
 		if d.Outcome == lifecycle.OutcomeSettled && want.Status.ReadyReplicas != size {
 			t.Fatalf("%+v: settled with %d of %d answering", seen, want.Status.ReadyReplicas, size)
@@ -190,10 +191,10 @@ func TestEverySmallWorld(t *testing.T) {
 	t.Logf("%d worlds", worlds)
 }
 
-// A wait that ends well must lead on: following the effect of waits never comes
-// back to a world that waits for the same.
-func TestAWaitThatEndsWellLeadsOn(t *testing.T) {
-	every(func(size int32, seen memcached.World) {
+// A wait must lead on when it succeeds: the effects of waits never lead back to a world
+// with the same wait.
+func TestWaitsDoNotCycle(t *testing.T) {
+	forEachWorld(func(size int32, seen memcached.World) {
 		p := memcached.Planner{}
 		for range 5 {
 			d := p.Next(instance(size), seen, noon)

@@ -14,23 +14,22 @@ import (
 )
 
 const (
-	// repository has the official images, by version.
+	// repository is the repository of the official images, tagged by version.
 	repository = "docker.io/library/memcached"
-	// newest is what an instance gets that names neither version nor image. It is
-	// chosen once, so raising it restarts nothing.
+	// newest is the version of an instance that sets neither version nor image. It is
+	// recorded at creation, so raising it restarts nothing.
 	newest = "1.6.18"
-	// rolloutDeadline is after how many seconds without progress Kubernetes calls
-	// a rollout stuck.
+	// rolloutDeadline is the Deployment's progress deadline in seconds.
 	rolloutDeadline = 300
 )
 
-// Resources is a Deployment, a headless Service and a PodDisruptionBudget.
+// Resources returns a Deployment, a headless Service and a PodDisruptionBudget.
 func (Planner) Resources(want *cachev1.Memcached, _ World) ([]lifecycle.Object, error) {
 	return []lifecycle.Object{service(want), disruptionBudget(want), deployment(want)}, nil
 }
 
-// selector has the instance in it: two instances in a namespace never share pods.
-// It can never change, because a Deployment's selector cannot.
+// selector includes the instance, so two instances in a namespace never share pods. It
+// must never change, because a Deployment's selector is immutable.
 func selector(want *cachev1.Memcached) map[string]string {
 	return map[string]string{
 		lifecycle.LabelName:     Name,
@@ -43,7 +42,7 @@ func named(want *cachev1.Memcached) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: want.Name, Labels: selector(want)}
 }
 
-// image is the declared one, else the default.
+// image returns the declared image, or the default.
 func image(want *cachev1.Memcached) string {
 	switch {
 	case want.Spec.Image != "":
@@ -54,7 +53,7 @@ func image(want *cachev1.Memcached) string {
 	return defaultImage(want)
 }
 
-// defaultImage is the one chosen when the object was made.
+// defaultImage returns the default image that was recorded at creation.
 func defaultImage(want *cachev1.Memcached) string {
 	if want.Status.DefaultImage != "" {
 		return want.Status.DefaultImage
@@ -62,8 +61,8 @@ func defaultImage(want *cachev1.Memcached) string {
 	return repository + ":" + newest
 }
 
-// service is headless: memcached clients spread keys over servers by themselves,
-// so they need every server's address. A balanced address would lose keys.
+// service is headless. memcached clients spread keys over the servers, so they need every
+// server's address. A load-balanced address would lose keys.
 func service(want *cachev1.Memcached) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: named(want),
@@ -78,8 +77,8 @@ func service(want *cachev1.Memcached) *corev1.Service {
 	}
 }
 
-// disruptionBudget lets nodes be drained one server at a time, also when there is
-// only one: a cache must not keep a node from being drained.
+// disruptionBudget lets node drains evict one server at a time, also the only one: a cache
+// must not block a drain.
 func disruptionBudget(want *cachev1.Memcached) *policyv1.PodDisruptionBudget {
 	one := intstr.FromInt32(1)
 	return &policyv1.PodDisruptionBudget{
@@ -91,7 +90,7 @@ func disruptionBudget(want *cachev1.Memcached) *policyv1.PodDisruptionBudget {
 	}
 }
 
-// deployment replaces pods one after another and never has fewer than wanted.
+// deployment rolls out one surge at a time and never runs fewer pods than declared.
 func deployment(want *cachev1.Memcached) *appsv1.Deployment {
 	quarter, none := intstr.FromString("25%"), intstr.FromInt32(0)
 	return &appsv1.Deployment{
@@ -110,7 +109,8 @@ func deployment(want *cachev1.Memcached) *appsv1.Deployment {
 	}
 }
 
-// AnnotationTemplate on the Deployment is the digest of its pods' template.
+// AnnotationTemplate is the annotation on the Deployment with the digest of its pod
+// template.
 const AnnotationTemplate = "governor.dev/template"
 
 func deploymentMeta(want *cachev1.Memcached) metav1.ObjectMeta {
@@ -119,13 +119,13 @@ func deploymentMeta(want *cachev1.Memcached) metav1.ObjectMeta {
 	return meta
 }
 
-// Template is a digest of the pods' template.
+// Template returns the digest of the pod template.
 func Template(want *cachev1.Memcached) string {
 	return lifecycle.Digest(template(want))
 }
 
-// template is the pod. A change here restarts the caches of everyone who upgrades
-// the operator: the golden files keep it from happening unnoticed.
+// template returns the pod template. A change here restarts the caches of every user that
+// upgrades the operator. The golden files guard against an accidental change.
 func template(want *cachev1.Memcached) corev1.PodTemplateSpec {
 	pod := want.Spec.Pod
 	labels := map[string]string{}
@@ -147,7 +147,7 @@ func template(want *cachev1.Memcached) corev1.PodTemplateSpec {
 	}
 }
 
-// spread prefers other zones, then other nodes, and refuses none.
+// spread prefers different zones, then different nodes, and is never a hard constraint.
 func spread(want *cachev1.Memcached) []corev1.TopologySpreadConstraint {
 	var all []corev1.TopologySpreadConstraint
 	for _, key := range []string{corev1.LabelTopologyZone, corev1.LabelHostname} {

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// A change of the pod template in these files restarts the caches of everyone who
-// upgrades the operator. Do not update them for convenience.
+// A change of the pod template in these files restarts the caches of every user that
+// upgrades the operator. Do not update them without that intention.
 func TestResources(t *testing.T) {
 	cases := map[string]func(*cachev1.Memcached){
 		"plain": func(*cachev1.Memcached) {},
@@ -83,9 +83,9 @@ func golden(t *testing.T, name, got string) {
 
 func TestMemoryLeavesHeadroom(t *testing.T) {
 	cases := map[string]struct{ reason, memory, want string }{
-		"Least":   {"half of the least is headroom", "64Mi", "--memory-limit=32"},
-		"Default": {"the least headroom holds up to 128Mi", "128Mi", "--memory-limit=96"},
-		"Large":   {"beyond that it is a quarter", "4Gi", "--memory-limit=3072"},
+		"Least":   {"the minimum memory has half of it as headroom", "64Mi", "--memory-limit=32"},
+		"Default": {"the minimum headroom applies up to 128Mi", "128Mi", "--memory-limit=96"},
+		"Large":   {"a larger limit has a quarter as headroom", "4Gi", "--memory-limit=3072"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

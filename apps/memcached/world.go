@@ -7,79 +7,79 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// World is one instance as observed.
+// World is the observed state of one instance.
 type World struct {
 	Rollout Rollout
 	// Pods are sorted by name.
 	Pods []Pod
 }
 
-// Rollout is how far the Deployment is.
+// Rollout is the progress of the Deployment.
 type Rollout struct {
-	// Current says that the rest is about the Deployment's present spec.
+	// Current reports whether the status is about the Deployment's present spec.
 	Current bool
-	// Template is the digest of the pod's template that the Deployment was made with;
-	// empty if it does not say.
+	// Template is the digest in the Deployment's template annotation; empty if it has
+	// none.
 	Template string
-	// Updated and Total count pods of the present template, and all.
+	// Updated and Total count the pods of the present template, and all pods.
 	Updated, Total int32
-	// Refused is why the API server does not let pods be created; empty if it does.
+	// Refused is the API server's reason for rejecting new pods; empty if it accepts them.
 	Refused string
-	// Stuck is set when the rollout has made no progress for its deadline.
+	// Stuck reports whether the progress deadline has passed.
 	Stuck bool
 }
 
 // Pod is one memcached server.
 type Pod struct {
 	Name string
-	// Ready says that it answers.
+	// Ready is the pod's readiness.
 	Ready bool
-	// New says that it is of the Deployment's present template, while pods of another are
-	// there.
-	New bool
-	// Leaving says that it is being deleted.
-	Leaving bool
-	// Trouble is what hinders it.
-	Trouble lifecycle.PodProblem
-	// Detail is Kubernetes' own words about the trouble.
+	// Updated reports whether the pod has the Deployment's present template, while pods of
+	// another template exist.
+	Updated bool
+	// Terminating reports whether the pod is being deleted.
+	Terminating bool
+	// Problem is the reason why the pod is not ready.
+	Problem lifecycle.PodProblem
+	// Detail is Kubernetes' message about the problem.
 	Detail string
-	// Since is when it began to be as it is.
+	// Since is the time of the present state.
 	Since time.Time
 }
 
-// answering counts the pods that answer and will stay.
-func (w World) answering() int32 {
+// ready counts the ready pods that are not being deleted.
+func (w World) ready() int32 {
 	var n int32
 	for _, p := range w.Pods {
-		if p.Ready && !p.Leaving {
+		if p.Ready && !p.Terminating {
 			n++
 		}
 	}
 	return n
 }
 
-// staying counts the pods that are not being deleted.
-func (w World) staying() int32 {
+// remaining counts the pods that are not being deleted.
+func (w World) remaining() int32 {
 	var n int32
 	for _, p := range w.Pods {
-		if !p.Leaving {
+		if !p.Terminating {
 			n++
 		}
 	}
 	return n
 }
 
-// renewing says that pods of two templates are there.
-func (w World) renewing() bool {
-	return slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.New })
+// mixedTemplates reports whether pods of two templates exist.
+func (w World) mixedTemplates() bool {
+	return slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Updated })
 }
 
-// inTrouble returns the first pod with the trouble. Those that are being replaced do not
-// count.
-func (w World) inTrouble(t lifecycle.PodProblem) (Pod, bool) {
-	renewing := w.renewing()
+// withProblem returns the first pod with the problem. It skips pods that the rollout is
+// replacing.
+func (w World) withProblem(t lifecycle.PodProblem) (Pod, bool) {
+	renewing := w.mixedTemplates()
 	for _, p := range w.Pods {
-		if p.Trouble == t && !p.Leaving && p.New == renewing {
+		if p.Problem == t && !p.Terminating && p.Updated == renewing {
 			return p, true
 		}
 	}

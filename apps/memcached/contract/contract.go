@@ -1,6 +1,5 @@
-// Package contract says what any memcached does under the planner's rules. The
-// same suite runs on the in-memory model and on a real cluster, so the model
-// cannot lie.
+// Package contract is the behavior of any memcached under the planner. The same suite runs
+// on the in-memory model and on a real cluster, so the model stays faithful.
 package contract
 
 import (
@@ -10,28 +9,28 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// System is a memcached, real or not, under an operator.
+// System is an instance under an operator, in the model or in a cluster.
 type System interface {
-	// Apply makes the instance what the edit makes of it.
+	// Apply edits the spec of the instance.
 	Apply(t *testing.T, edit func(*cachev1.MemcachedSpec))
 
-	// Settles waits until the object tells the outcome and reason, and returns it.
-	// It fails the test if that does not come.
+	// Settles waits until the object reports the outcome and reason, and returns it. It
+	// fails the test on a timeout.
 	Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *cachev1.Memcached
 
-	// LosePod deletes the pod at once, as a node that dies would.
+	// LosePod deletes the pod immediately, as after a node failure.
 	LosePod(t *testing.T, name string)
 }
 
 // Missing is an image that no registry has.
 const Missing = "docker.io/library/memcached:0.0.0-no-such-release"
 
-// Run runs the suite; each test gets a system of its own.
+// Run runs the suite. Each test gets its own system.
 func Run(t *testing.T, fresh func(t *testing.T) System) {
 	t.Helper()
 	suite := map[string]func(*testing.T, System){
 		"BecomesReady": becomesReady, "ScalesToAnySize": scales,
-		"ReplacesALostPod": replaces, "SaysThatTheImageIsMissing": missingImage,
+		"ReplacesLostPod": replaces, "ReportsMissingImage": missingImage,
 	}
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
@@ -65,11 +64,12 @@ func replaces(t *testing.T, s System) {
 	s.LosePod(t, lost)
 	s.Settles(t, lifecycle.OutcomeWait, "RollingOut")
 	if m := s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer"); m.Status.Nodes[0] == lost {
-		t.Errorf("pod %s was lost and is still named", lost)
+		t.Errorf("the lost pod %s is still in the status", lost)
 	}
 }
 
-// missingImage: while the new image cannot be pulled, the old servers answer.
+// missingImage expects the old servers to keep serving while the new image cannot be
+// pulled.
 func missingImage(t *testing.T, s System) {
 	s.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 2 })
 	s.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")

@@ -19,17 +19,17 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Driver is memcached's contact with the world.
+// Driver implements lifecycle.Driver for memcached.
 type Driver struct{ client client.Client }
 
-// New returns a driver that reads through the client. It needs nothing that is not
-// in the cache.
+// New returns a driver that reads through the client. It reads only kinds that are in the
+// cache.
 func New(c client.Client, _ client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
 	return Driver{client: c}
 }
 
-// Observe implements lifecycle.Driver. A server's readiness is Kubernetes' probe
-// of it, which is watched: nothing is polled.
+// Observe implements lifecycle.Driver. A server's health is its readiness probe, which the
+// cache watches: the driver polls nothing.
 func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.World, error) {
 	var seen memcached.World
 	dep := &appsv1.Deployment{}
@@ -46,13 +46,13 @@ func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.
 	if err != nil {
 		return seen, fmt.Errorf("cannot list the pods: %w", err)
 	}
-	fresh := newTemplate(dep, pods.Items)
+	present := newTemplate(dep, pods.Items)
 	for i := range pods.Items {
-		// One that has ended (evicted, finished) is nobody's server; it is replaced.
+		// A finished pod (evicted, failed) is no server. The Deployment replaces it.
 		if p := pod.Of(&pods.Items[i], memcached.Name); !p.Ended {
 			seen.Pods = append(seen.Pods, memcached.Pod{
-				Name: pods.Items[i].Name, Ready: p.Ready, Leaving: p.Leaving, New: templateOf(&pods.Items[i]) == fresh,
-				Trouble: p.Trouble, Detail: p.Detail, Since: p.Since,
+				Name: pods.Items[i].Name, Ready: p.Ready, Terminating: p.Leaving, Updated: templateOf(&pods.Items[i]) == present,
+				Problem: p.Trouble, Detail: p.Detail, Since: p.Since,
 			})
 		}
 	}
@@ -60,7 +60,7 @@ func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.
 	return seen, nil
 }
 
-// Act implements lifecycle.Driver: memcached has no steps.
+// Act implements lifecycle.Driver. Memcached has no steps.
 func (Driver) Act(_ context.Context, _ *cachev1.Memcached, _ memcached.World, step lifecycle.Step) error {
 	return fmt.Errorf("memcached has no step %s", step)
 }
@@ -83,8 +83,8 @@ func rollout(dep *appsv1.Deployment) memcached.Rollout {
 	return r
 }
 
-// refusal is the API server's reason without the pod's name, which is another one
-// at each attempt.
+// refusal returns the API server's reason without the pod's name, which differs at each
+// attempt.
 func refusal(message string) string {
 	if _, reason, ok := strings.Cut(message, "is forbidden: "); ok {
 		return reason

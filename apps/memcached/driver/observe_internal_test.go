@@ -13,6 +13,6 @@ func TestRefusalHasNoPodName(t *testing.T) {
 		Message: `pods "m-5d4-x7z" is forbidden: exceeded quota: q`,
 	}}}}
 	if got := rollout(dep).Refused; got != "exceeded quota: q" {
-		t.Errorf("got %q: the random name of a pod would make the status flap", got)
+		t.Errorf("got %q, want no random pod name in the status", got)
 	}
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/governor-dev/governor/apps/memcached"
 )
 
-// templateOf tells the templates of pods apart; a pod of no Deployment has none.
+// templateOf identifies the pod's template; it is empty for a pod of no Deployment.
 func templateOf(p *corev1.Pod) string { return p.Labels[appsv1.DefaultDeploymentUniqueLabelKey] }
 
-// noTemplate is one that no pod has.
+// noTemplate matches no pod.
 const noTemplate = "none"
 
-// newTemplate is that of the Deployment's present pods, if pods of several are there:
-// of those with the Deployment's image, or else of all, the one that a pod was made from
-// last.
+// newTemplate returns the Deployment's present template if pods of several templates
+// exist, else noTemplate. It takes the newest pod among those with the Deployment's image,
+// or among all if no pod has that image.
 func newTemplate(dep *appsv1.Deployment, pods []corev1.Pod) string {
 	var youngest *corev1.Pod
 	several := false
@@ -35,7 +35,7 @@ func newTemplate(dep *appsv1.Deployment, pods []corev1.Pod) string {
 	return templateOf(youngest)
 }
 
-// prefers reports whether a is rather of the present template than b.
+// prefers reports whether a is more likely than b to have the present template.
 func prefers(image string, a, b *corev1.Pod) bool {
 	isA, isB := imageOf(a.Spec.Containers) == image, imageOf(b.Spec.Containers) == image
 	if isA != isB {

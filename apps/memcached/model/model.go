@@ -1,5 +1,5 @@
-// Package model is memcached and its cluster in memory, for the simulator and for
-// tests. The contract suite holds it to what the driver sees of the real thing.
+// Package model is an in-memory memcached and cluster, for the simulator and for tests.
+// The contract suite checks it against the behavior of a real cluster.
 package model
 
 import (
@@ -18,22 +18,22 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// pod is a pod with the image that its template had.
+// pod is a pod with the image of its template.
 type pod struct {
 	memcached.Pod
 	image string
 }
 
-// Model is one instance. It implements sim.Model.
+// Model is a cluster with one instance. It implements sim.Model.
 type Model struct {
 	applied map[string]lifecycle.Object
 	pods    []pod
-	born    int
-	// seenSize and seenImage are the Deployment's spec as its controller saw it.
-	seenSize  int
-	seenImage string
-	quota     int
-	missing   map[string]bool
+	created int
+	// observedSize and seenImage are the Deployment's spec that its controller has observed.
+	observedSize  int
+	observedImage string
+	quota         int
+	missing       map[string]bool
 }
 
 // New returns an empty cluster whose registry has every image.
@@ -45,7 +45,7 @@ func New() *Model {
 func (m *Model) Observe(time.Time) memcached.World {
 	var seen memcached.World
 	for _, p := range m.pods {
-		p.New = p.image == m.seenImage && m.mixed()
+		p.Updated = p.image == m.observedImage && m.mixed()
 		seen.Pods = append(seen.Pods, p.Pod)
 	}
 	slices.SortFunc(seen.Pods, func(a, b memcached.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -55,16 +55,16 @@ func (m *Model) Observe(time.Time) memcached.World {
 	}
 	size, image := spec(dep)
 	seen.Rollout = memcached.Rollout{
-		Current: m.seenSize == size && m.seenImage == image, Template: dep.Annotations[memcached.AnnotationTemplate],
-		Total: int32(len(m.staying())), Updated: int32(len(m.updated(image))),
+		Current: m.observedSize == size && m.observedImage == image, Template: dep.Annotations[memcached.AnnotationTemplate],
+		Total: int32(len(m.remaining())), Updated: int32(len(m.updated(image))),
 	}
-	if m.quota >= 0 && len(m.pods) >= m.quota && int(seen.Rollout.Updated) < size { // a surge is refused, too
+	if m.quota >= 0 && len(m.pods) >= m.quota && int(seen.Rollout.Updated) < size { // the quota rejects a surge, too
 		seen.Rollout.Refused = fmt.Sprintf("exceeded quota: pods, limited: pods=%d", m.quota)
 	}
 	return seen
 }
 
-// Provide implements sim.Model: only what differs is applied.
+// Provide implements sim.Model. It applies only changed objects.
 func (m *Model) Provide(_ *cachev1.Memcached, resources []lifecycle.Object, fx *sim.Effects) error {
 	for _, obj := range resources {
 		id := fmt.Sprintf("%T %s", obj, obj.GetName())
@@ -79,7 +79,7 @@ func (m *Model) Provide(_ *cachev1.Memcached, resources []lifecycle.Object, fx *
 	return nil
 }
 
-// Act implements sim.Model: memcached has no steps.
+// Act implements sim.Model. Memcached has no steps.
 func (m *Model) Act(*cachev1.Memcached, memcached.World, lifecycle.Step, *sim.Effects) error {
 	return errors.New("memcached has no steps")
 }
@@ -97,19 +97,19 @@ func spec(dep *appsv1.Deployment) (size int, image string) {
 	return int(*dep.Spec.Replicas), dep.Spec.Template.Spec.Containers[0].Image
 }
 
-// mixed says that pods of several images are there.
+// mixed reports whether pods of several images exist.
 func (m *Model) mixed() bool {
-	staying := m.staying()
-	return len(m.updated(m.seenImage)) > 0 && len(m.updated(m.seenImage)) < len(staying)
+	staying := m.remaining()
+	return len(m.updated(m.observedImage)) > 0 && len(m.updated(m.observedImage)) < len(staying)
 }
 
-func (m *Model) staying() []*pod { return m.those(func(p *pod) bool { return !p.Leaving }) }
+func (m *Model) remaining() []*pod { return m.filter(func(p *pod) bool { return !p.Terminating }) }
 
 func (m *Model) updated(image string) []*pod {
-	return m.those(func(p *pod) bool { return !p.Leaving && p.image == image })
+	return m.filter(func(p *pod) bool { return !p.Terminating && p.image == image })
 }
 
-func (m *Model) those(is func(*pod) bool) []*pod {
+func (m *Model) filter(is func(*pod) bool) []*pod {
 	var some []*pod
 	for i := range m.pods {
 		if is(&m.pods[i]) {

@@ -20,17 +20,17 @@ func instance() *cachev1.Memcached {
 	return m
 }
 
-func life() sim.Scenario[*cachev1.Memcached, memcached.World] {
+func scenario() sim.Scenario[*cachev1.Memcached, memcached.World] {
 	return sim.Scenario[*cachev1.Memcached, memcached.World]{
 		Planner: memcached.Planner{},
-		Begin: func(chance *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
+		Begin: func(rng *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
 			m := instance()
-			m.Spec.Size = int32(chance.IntN(5))
+			m.Spec.Size = int32(rng.IntN(5))
 			return m, model.New()
 		},
-		Edit: func(want *cachev1.Memcached, chance *rand.Rand) {
-			want.Spec.Size = int32(chance.IntN(5))
-			want.Spec.Version = fmt.Sprintf("1.6.%d", chance.IntN(3))
+		Edit: func(want *cachev1.Memcached, rng *rand.Rand) {
+			want.Spec.Size = int32(rng.IntN(5))
+			want.Spec.Version = fmt.Sprintf("1.6.%d", rng.IntN(3))
 		},
 		Kept: func(want *cachev1.Memcached, seen memcached.World) error {
 			memcached.Planner{}.Status(want, seen)
@@ -42,21 +42,21 @@ func life() sim.Scenario[*cachev1.Memcached, memcached.World] {
 	}
 }
 
-func TestLives(t *testing.T) { sim.RunSeeds(t, life(), 300) }
+func TestScenario(t *testing.T) { sim.RunSeeds(t, scenario(), 300) }
 
-// The names of pods, and of templates, nobody can foretell.
+// Pod names and template digests are not predictable, so they are not compared.
 func TestEffects(t *testing.T) {
-	l := life()
-	l.Begin = func(chance *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
+	l := scenario()
+	l.Begin = func(rng *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
 		m := instance()
-		m.Spec.Size = int32(chance.IntN(5))
+		m.Spec.Size = int32(rng.IntN(5))
 		return m, model.New()
 	}
 	plannertest.Effects(t, plannertest.ModelCheck[*cachev1.Memcached, memcached.World]{
 		Scenario: l, Normalize: func(seen memcached.World, _ lifecycle.Step) any {
 			ready := 0
 			for _, p := range seen.Pods {
-				if p.Ready && !p.Leaving {
+				if p.Ready && !p.Terminating {
 					ready++
 				}
 			}
@@ -66,7 +66,7 @@ func TestEffects(t *testing.T) {
 	}, 40)
 }
 
-// system runs the planner on the model, in logical time.
+// system runs the planner on the model, in simulated time.
 type system struct {
 	*plannertest.Harness[*cachev1.Memcached, memcached.World]
 	model *model.Model

@@ -9,41 +9,43 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 )
 
-// Warnings says what a user may not expect of a declaration that is legal.
+// Warnings returns warnings about legal declarations with a surprising effect.
 func (Planner) Warnings(old, want *cachev1.Memcached) []string {
-	var said []string
-	for _, advice := range []func(old, want *cachev1.Memcached) string{
-		noServer, loneServer, looseImage, everyServerReplaced,
+	var warnings []string
+	for _, warn := range []func(old, want *cachev1.Memcached) string{
+		noServer, singleServer, unpinnedImage, everyServerReplaced,
 	} {
-		if s := advice(old, want); s != "" {
-			said = append(said, s)
+		if s := warn(old, want); s != "" {
+			warnings = append(warnings, s)
 		}
 	}
-	return said
+	return warnings
 }
 
-func resized(old, want *cachev1.Memcached) bool { return old == nil || old.Spec.Size != want.Spec.Size }
+func sizeChanged(old, want *cachev1.Memcached) bool {
+	return old == nil || old.Spec.Size != want.Spec.Size
+}
 
 func noServer(old, want *cachev1.Memcached) string {
-	if want.Spec.Size != 0 || !resized(old, want) {
+	if want.Spec.Size != 0 || !sizeChanged(old, want) {
 		return ""
 	}
 	lost := ""
 	if old != nil {
-		lost = " What the servers held is lost."
+		lost = " The cached data is lost."
 	}
-	return "spec.size is 0: no server runs and clients find no address." + lost + " Set spec.size to 1 or more to have a cache."
+	return "spec.size is 0: no server runs and the Service has no addresses." + lost + " Set spec.size to 1 or more to have a cache."
 }
 
-func loneServer(old, want *cachev1.Memcached) string {
-	if want.Spec.Size != 1 || !resized(old, want) {
+func singleServer(old, want *cachev1.Memcached) string {
+	if want.Spec.Size != 1 || !sizeChanged(old, want) {
 		return ""
 	}
-	return "spec.size is 1: when this one server or its node goes, the cache is empty and what is behind it takes the " +
-		"whole load. Set spec.size to 2 or more to lose only a part."
+	return "spec.size is 1: if this server or its node fails, the cache is empty and the backend takes the " +
+		"full load. Set spec.size to 2 or more to lose only a part of the cache."
 }
 
-func looseImage(old, want *cachev1.Memcached) string {
+func unpinnedImage(old, want *cachev1.Memcached) string {
 	image := want.Spec.Image
 	if image == "" || pinned(image) || old != nil && old.Spec.Image == image {
 		return ""
@@ -52,8 +54,8 @@ func looseImage(old, want *cachev1.Memcached) string {
 		"Name a tag other than latest, or a digest, or set spec.version instead."
 }
 
-// pinned reports whether the image has a digest, or a tag that is not meant to
-// move. A colon before the last slash belongs to the registry's port.
+// pinned reports whether the image has a digest, or a tag other than latest. A colon
+// before the last slash belongs to the registry's port.
 func pinned(image string) bool {
 	if strings.Contains(image, "@") {
 		return true
@@ -62,8 +64,8 @@ func pinned(image string) bool {
 	return found && tag != "latest"
 }
 
-// everyServerReplaced compares what would be rendered: only that decides whether
-// Kubernetes replaces the pods.
+// everyServerReplaced compares the rendered pod templates: only a different template makes
+// Kubernetes replace the pods.
 func everyServerReplaced(old, want *cachev1.Memcached) string {
 	if old == nil || old.Spec.Size == 0 || want.Spec.Size == 0 {
 		return ""
@@ -77,11 +79,11 @@ func everyServerReplaced(old, want *cachev1.Memcached) string {
 	}
 	return fmt.Sprintf("A change of %s%s replaces all servers (%d), and new ones start empty. "+
 		"Expect misses until they are warm again: choose a quiet time.",
-		strings.Join(replacing(old, want), ", "), when, old.Spec.Size)
+		strings.Join(changedTemplateFields(old, want), ", "), when, old.Spec.Size)
 }
 
-// replacing names the changed fields that are part of the pods.
-func replacing(old, want *cachev1.Memcached) []string {
+// changedTemplateFields returns the changed fields that are part of the pod template.
+func changedTemplateFields(old, want *cachev1.Memcached) []string {
 	was, is := old.Spec, want.Spec
 	memoryWas, memoryIs := memoryLimit(old), memoryLimit(want)
 	var fields []string

@@ -11,27 +11,28 @@ import (
 	"github.com/governor-dev/governor/lifecycle/plannertest"
 )
 
-// hindered are the reasons for which only a person can help.
-var hindered = map[string]bool{
+// hindered are the reasons that need a user.
+var needsUser = map[string]bool{
 	"QuotaExceeded": true, "PodsRefused": true, "ImagePullBackOff": true, "ContainerCannotStart": true,
 	"CrashLoopBackOff": true, "RolloutStuck": true, "Unschedulable": true,
 }
 
-// Every instance of up to two pods in any state, with any count of the Deployment's, for every size.
-func TestEverySmallWorldComesToAGoodEnd(t *testing.T) {
+// The test covers up to two pods in any state, any counts of the Deployment, and every
+// size.
+func TestEverySmallWorldConverges(t *testing.T) {
 	long := plannertest.TestTime.Add(-time.Hour)
 	states := []memcached.Pod{
-		{Ready: true}, {}, {Leaving: true}, {Ready: true, Leaving: true}, {Trouble: lifecycle.PodProblemImagePullBackOff},
-		{Trouble: lifecycle.PodProblemUnschedulable, Since: plannertest.TestTime}, {Trouble: lifecycle.PodProblemUnschedulable, Since: long}, {Trouble: lifecycle.PodProblemCrashLoopBackOff},
+		{Ready: true}, {}, {Terminating: true}, {Ready: true, Terminating: true}, {Problem: lifecycle.PodProblemImagePullBackOff},
+		{Problem: lifecycle.PodProblemUnschedulable, Since: plannertest.TestTime}, {Problem: lifecycle.PodProblemUnschedulable, Since: long}, {Problem: lifecycle.PodProblemCrashLoopBackOff},
 	}
 	subject := plannertest.Subject[*cachev1.Memcached, memcached.World]{
 		Planner: memcached.Planner{},
 		May: func(_ *cachev1.Memcached, _ memcached.World, d lifecycle.Decision) bool {
-			return d.Outcome == lifecycle.OutcomeBlocked && hindered[d.Reason]
+			return d.Outcome == lifecycle.OutcomeBlocked && needsUser[d.Reason]
 		},
 		Kept: func(want *cachev1.Memcached, seen memcached.World) error {
 			if seen.Rollout.Total != want.Spec.Size || len(seen.Pods) < int(want.Spec.Size) {
-				return fmt.Errorf("%d pods are counted and %d are there", seen.Rollout.Total, len(seen.Pods))
+				return fmt.Errorf("the Deployment counts %d pods, and %d exist", seen.Rollout.Total, len(seen.Pods))
 			}
 			return nil
 		},
