@@ -8,8 +8,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// While 500 pods become ready, each of them makes a turn.
-func BenchmarkTurn(b *testing.B) {
+// Each of 500 pods that become ready triggers a reconcile.
+func BenchmarkReconcile(b *testing.B) {
 	want, seen := set(500), world(strings.Repeat("rs", 250))
 	p := podset.Planner{}
 	for b.Loop() {

@@ -10,24 +10,24 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Conditions says whether the set does its work, and whether it is whole.
+// Conditions returns Available (enough pods are available) and Degraded (not all are).
 func (Planner) Conditions(want *appv1.PodSet, seen World, d lifecycle.Decision) []lifecycle.Condition {
 	available, wanted := seen.available(), int(want.Spec.Replicas)
 	message := fmt.Sprintf("%d of %d pods are available.", available, wanted)
-	fact := func(kind string, is, well bool, reason string) lifecycle.Condition {
+	condition := func(kind string, is, well bool, reason string) lifecycle.Condition {
 		if !well {
 			reason = d.Reason
 		}
 		return lifecycle.Condition{Type: kind, Status: lifecycle.StatusOf(is), Reason: reason, Message: message}
 	}
-	enough, whole := available >= promise(want), available >= wanted
+	enough, whole := available >= minAvailable(want), available >= wanted
 	return []lifecycle.Condition{
-		fact("Available", enough, enough, "EnoughAvailable"),
-		fact("Degraded", !whole, whole, "AllAvailable"),
+		condition("Available", enough, enough, "EnoughAvailable"),
+		condition("Degraded", !whole, whole, "AllAvailable"),
 	}
 }
 
-// Status writes the counts and names.
+// Status sets the counts and the names.
 func (Planner) Status(want *appv1.PodSet, seen World) {
 	s := &want.Status
 	s.PodNames = nil
@@ -44,5 +44,5 @@ func (Planner) Status(want *appv1.PodSet, seen World) {
 
 // Impact implements lifecycle.Forecaster.
 func (Planner) Impact(during World) string {
-	return fmt.Sprintf("%s of %d are available", counted(during.available()), during.active())
+	return fmt.Sprintf("%s of %d are available", podCount(during.available()), during.active())
 }

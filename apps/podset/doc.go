@@ -1,14 +1,14 @@
-// Package podset knows how to keep a number of pods alike.
+// Package podset is the application PodSet: a number of identical pods.
 //
-// The pods know nothing of each other. What belongs to the set are the pods that
-// bear its labels and have no other controller: a pod that loses the labels is let
-// go, one that has them and no owner is taken in. What hurts is to delete a pod that
-// works, so of those that are too many the least useful go, and a changed template
-// replaces only as many at a time as may be away. [Planner.Next] is that page.
+// The pods are independent of each other. A set owns the pods that have its labels and no
+// other controller. It releases a pod that loses the labels, and adopts a pod that has
+// them and no controller. Deleting a working pod does harm. So a scale-in deletes the
+// least useful pods, and a changed template replaces only as many pods at a time as may be
+// unavailable.
 package podset
 
 // Name is the application's name in labels and metrics.
 const Name = "podset"
 
-// Planner is the judgement about pod sets. It has no state.
+// Planner implements lifecycle.Planner for pod sets. It is stateless.
 type Planner struct{}

@@ -9,7 +9,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Effect says what each step does to the pods.
+// Effect returns the world during and after each step.
 func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	n := Count(step)
 	switch step.Name {
@@ -18,27 +18,27 @@ func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 	case Adopt:
 		after = adopted(seen, step.Args[argTemplate])
 	case DeletePods:
-		after = leaving(seen, PodsToDelete(seen.Actives(), n))
+		after = terminating(seen, PodsToDelete(seen.Actives(), n))
 	case ReplaceOutdated:
-		after = leaving(seen, PodsToDelete(seen.Outdated(step.Args[argTemplate]), n))
-		during = World{Pods: after.Pods, Least: number(step, argLeast)}
+		after = terminating(seen, PodsToDelete(seen.Outdated(step.Args[argTemplate]), n))
+		during = World{Pods: after.Pods, MinAvailable: intArg(step, argMinAvailable)}
 		return during, after
 	case ReplaceFinished:
-		departed := Finished(seen, Removed(step))
-		after = born(without(seen, among(departed)), Replacements(step.Target, seen, departed, n), step)
+		finished := Finished(seen, Removed(step))
+		after = withNewPods(without(seen, isOneOf(finished)), Replacements(step.Target, seen, finished, n), step)
 	case CreatePods:
-		after = born(seen, NewPods(step.Target, seen, n), step)
+		after = withNewPods(seen, NewPods(step.Target, seen, n), step)
 	case podsReady:
-		after = settled(seen)
-	case pauseOver:
-		after = rested(seen)
+		after = afterStart(seen)
+	case backoffOver:
+		after = afterBackoff(seen)
 	default:
 		after = seen
 	}
 	return after, after
 }
 
-func among(pods []Pod) func(*Pod) bool {
+func isOneOf(pods []Pod) func(*Pod) bool {
 	names := make(map[types.UID]bool, len(pods))
 	for _, p := range pods {
 		names[p.UID] = true
@@ -47,10 +47,10 @@ func among(pods []Pod) func(*Pod) bool {
 }
 
 func without(seen World, gone func(*Pod) bool) World {
-	return World{Pods: seen.those(func(p *Pod) bool { return !gone(p) }), Refusal: seen.Refusal}
+	return World{Pods: seen.filter(func(p *Pod) bool { return !gone(p) }), Refusal: seen.Refusal}
 }
 
-// each is the world with each pod as the change makes it.
+// each returns the world with the change applied to each pod.
 func each(seen World, change func(*Pod)) World {
 	pods := slices.Clone(seen.Pods)
 	for i := range pods {
@@ -67,15 +67,15 @@ func adopted(seen World, template string) World {
 	})
 }
 
-func leaving(seen World, victims []Pod) World {
-	goes := among(victims)
-	return each(seen, func(p *Pod) { p.Leaving = p.Leaving || goes(p) })
+func terminating(seen World, pods []Pod) World {
+	selected := isOneOf(pods)
+	return each(seen, func(p *Pod) { p.Terminating = p.Terminating || selected(p) })
 }
 
-// born is the world with new pods, which have not started yet.
-func born(seen World, births []NewPod, step lifecycle.Step) World {
+// withNewPods returns the world with new pods, which have not started yet.
+func withNewPods(seen World, added []NewPod, step lifecycle.Step) World {
 	pods := slices.Clone(seen.Pods)
-	for _, b := range births {
+	for _, b := range added {
 		pods = append(pods, Pod{
 			Name: b.Name, UID: types.UID("new " + b.Name), Owned: true, Matches: true,
 			Template: step.Args[argTemplate], Attempt: b.Attempt,
@@ -85,19 +85,20 @@ func born(seen World, births []NewPod, step lifecycle.Step) World {
 	return World{Pods: pods}
 }
 
-// settled is the world when what starts is ready, and what leaves is gone.
-func settled(seen World) World {
-	return each(without(seen, func(p *Pod) bool { return p.Leaving }), func(p *Pod) {
+// afterStart returns the world in which starting pods are ready and terminating pods are
+// gone.
+func afterStart(seen World) World {
+	return each(without(seen, func(p *Pod) bool { return p.Terminating }), func(p *Pod) {
 		if p.Active() {
-			p.Phase, p.Ready, p.Trouble, p.Detail = Running, true, lifecycle.PodProblemNone, ""
+			p.Phase, p.Ready, p.Problem, p.Detail = PhaseRunning, true, lifecycle.PodProblemNone, ""
 		}
 	})
 }
 
-// rested is the world when the pauses are over.
-func rested(seen World) World {
+// afterBackoff returns the world after all backoffs.
+func afterBackoff(seen World) World {
 	return each(seen, func(p *Pod) {
-		if p.ended() {
+		if p.finished() {
 			p.Attempt = 0
 		}
 	})

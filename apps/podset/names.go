@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Free returns the names that the next pods of the set get, without end: its own name
-// and the lowest numbers that no pod has. The same world gives the same names, so a
-// creation that is repeated, or made twice, makes one pod.
+// Free returns the endless sequence of names for new pods of the set: the set's name and
+// the lowest numbers that no pod has. The same world gives the same names, so a repeated
+// creation creates only one pod.
 func Free(set string, seen World) iter.Seq[string] {
 	taken := make(map[string]bool, len(seen.Pods))
 	for _, p := range seen.Pods {
@@ -25,27 +25,27 @@ func Free(set string, seen World) iter.Seq[string] {
 	}
 }
 
-// Numbered reports whether the name is one that the set gives.
+// Numbered reports whether the name has the form of the set's own names.
 func Numbered(set, name string) bool {
 	number, ok := strings.CutPrefix(name, set+"-")
 	n, err := strconv.ParseUint(number, 10, 32)
 	return ok && err == nil && strconv.FormatUint(n, 10) == number
 }
 
-// NewPod is a pod to be made.
+// NewPod is a pod to create.
 type NewPod struct {
 	Name    string
 	Attempt int
 }
 
-// NewPods are the next n pods of the set.
+// NewPods returns the next n pods of the set.
 func NewPods(set string, seen World, n int) []NewPod {
-	births := make([]NewPod, 0, n)
+	pods := make([]NewPod, 0, n)
 	for name := range Free(set, seen) {
-		if len(births) == n {
+		if len(pods) == n {
 			break
 		}
-		births = append(births, NewPod{Name: name})
+		pods = append(pods, NewPod{Name: name})
 	}
-	return births
+	return pods
 }

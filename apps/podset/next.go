@@ -9,20 +9,20 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Next is the runbook: whose pods are whose, how many there are, and whether they work.
+// Next settles ownership first, then the number of pods, then their state.
 func (Planner) Next(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
 	return lifecycle.First(
-		strays(want, seen),          // what left the set belongs to whoever took it out
-		orphans(want, seen),         // what joined it counts
-		tooManyPods(want, seen),     // never more than asked for
-		refusedTemplate(seen),       // no pod goes for one that cannot come
-		endedPods(want, seen, now),  // an ended pod is none, and another takes its place
-		tooFewPods(want, seen, now), // new ones under names that nobody has
-		outdatedPods(want, seen),    // those that do not work first, then as many as may be away
-		hindered(seen, now),         // a name, a node or a container is wrong
-		endingPods(want, seen, now), // what ends again and again is replaced less and less often
-		startingPods(want, seen),    // otherwise it only takes time
-		everythingIsThere(want),
+		strays(want, seen),             // pods without the set's labels are released
+		orphans(want, seen),            // matching pods without a controller are adopted
+		tooManyPods(want, seen),        // never more pods than declared
+		refusedTemplate(seen),          // no pod is deleted if its replacement would be rejected
+		finishedPods(want, seen, now),  // finished pods are replaced
+		tooFewPods(want, seen, now),    // missing pods are created under free names
+		outdatedPods(want, seen),       // unready pods first, then as many as may be unavailable
+		podProblem(seen, now),          // a pod cannot run
+		podsInBackoff(want, seen, now), // pods that finish repeatedly are in backoff
+		startingPods(want, seen),       // otherwise pods are starting
+		allAvailable(want),
 	)
 }
 
@@ -31,8 +31,8 @@ func strays(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if len(all) == 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(because(step(Release, want, len(all)), lifecycle.CauseDrift, "LabelsChanged",
-		"Letting go of %s: without the labels of this set they are not its pods.", listed(all)))
+	return lifecycle.Proceed(withReason(step(Release, want, len(all)), lifecycle.CauseDrift, "LabelsChanged",
+		"Releasing %s: their labels no longer match this set.", nameList(all)))
 }
 
 func orphans(want *appv1.PodSet, seen World) lifecycle.Decision {
@@ -42,44 +42,44 @@ func orphans(want *appv1.PodSet, seen World) lifecycle.Decision {
 	}
 	s := step(Adopt, want, len(all))
 	s.Args[argTemplate] = Fingerprint(want)
-	return lifecycle.Proceed(because(s, lifecycle.CauseDrift, "LabelsMatch",
-		"Adopting %s: the labels are those of this set, and nobody controls them.", listed(all)))
+	return lifecycle.Proceed(withReason(s, lifecycle.CauseDrift, "LabelsMatch",
+		"Adopting %s: their labels match this set and they have no controller.", nameList(all)))
 }
 
 func tooManyPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	active := seen.active()
-	n := min(active-int(want.Spec.Replicas), most)
+	n := min(active-int(want.Spec.Replicas), maxPodsPerStep)
 	if n <= 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(because(step(DeletePods, want, n), lifecycle.CauseSpecChange, "TooManyPods",
-		"Deleting %s of %d, %d are wanted: %s.", counted(n), active, want.Spec.Replicas, listed(PodsToDelete(seen.Actives(), n))))
+	return lifecycle.Proceed(withReason(step(DeletePods, want, n), lifecycle.CauseSpecChange, "TooManyPods",
+		"Deleting %s of %d, spec.replicas is %d: %s.", podCount(n), active, want.Spec.Replicas, nameList(PodsToDelete(seen.Actives(), n))))
 }
 
-// lacking is how many pods may be made now: the ended ones whose time has not come keep
-// their places.
+// lacking returns how many pods may be created now. Finished pods in backoff keep their
+// places.
 func lacking(want *appv1.PodSet, seen World, now time.Time) int {
-	return max(0, int(want.Spec.Replicas)-seen.active()-seen.count(resting(now)))
+	return max(0, int(want.Spec.Replicas)-seen.active()-seen.count(inBackoff(now)))
 }
 
-func endedPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
-	ended := seen.count((*Pod).ended)
+func finishedPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
+	ended := seen.count((*Pod).finished)
 	if seen.active() < int(want.Spec.Replicas) {
-		ended -= seen.count(resting(now)) // the others are kept until they are replaced, as a memory
+		ended -= seen.count(inBackoff(now)) // the others stay until they are replaced: they store the attempt
 	}
-	ended = min(ended, most)
+	ended = min(ended, maxPodsPerStep)
 	if ended == 0 {
 		return lifecycle.Decision{}
 	}
 	n := min(ended, lacking(want, seen, now))
 	s := step(ReplaceFinished, want, n)
-	s.Args[argEnded], s.Args[argTemplate] = strconv.Itoa(ended), Fingerprint(want)
-	return lifecycle.Proceed(because(s, lifecycle.CauseFault, "PodsEnded",
-		"Removing %s that ended (%s) and making %d in their place.", counted(ended), listed(Finished(seen, ended)), n))
+	s.Args[argFinished], s.Args[argTemplate] = strconv.Itoa(ended), Fingerprint(want)
+	return lifecycle.Proceed(withReason(s, lifecycle.CauseFault, "PodsEnded",
+		"Removing %s that finished (%s) and creating %d in their place.", podCount(ended), nameList(Finished(seen, ended)), n))
 }
 
 func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
-	n := min(lacking(want, seen, now), most)
+	n := min(lacking(want, seen, now), maxPodsPerStep)
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
@@ -87,82 +87,83 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 	s.Args[argTemplate] = Fingerprint(want)
 	cause := lifecycle.CauseSpecChange
 	if len(want.Status.PodNames) == int(want.Spec.Replicas) {
-		cause = lifecycle.CauseFault // they have been there already
+		cause = lifecycle.CauseFault // they existed before
 	}
-	return lifecycle.Proceed(because(s, cause, "TooFewPods",
-		"Making %s, %d of %d are there.", counted(n), seen.active(), want.Spec.Replicas))
+	return lifecycle.Proceed(withReason(s, cause, "TooFewPods",
+		"Creating %s, %d of %d exist.", podCount(n), seen.active(), want.Spec.Replicas))
 }
 
-// askAgain is how often a refused template is tried again: a quota, a policy or a webhook
-// may accept it later, and no watch tells of that.
-const askAgain = time.Minute
+// refusalRetryInterval is the interval between dry runs of a refused template. A quota, a policy or a
+// webhook may accept it later, and no watch event reports that.
+const refusalRetryInterval = time.Minute
 
-// refusedTemplate takes nothing away for a template of which the API server accepts no pod.
+// refusedTemplate blocks if the API server rejects pods of the template, so that no pod is
+// deleted.
 func refusedTemplate(seen World) lifecycle.Decision {
 	if seen.Refusal == "" {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Fail("TemplateRefused", fmt.Sprintf(
-		"The API server accepts no pod of spec.template: %s. The present pods stay. Correct spec.template.", seen.Refusal)).Heartbeat(askAgain)
+		"The API server rejects pods of spec.template: %s. The existing pods stay. Correct spec.template.", seen.Refusal)).Heartbeat(refusalRetryInterval)
 }
 
 func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	old := seen.Outdated(Fingerprint(want))
 	available := seen.available()
-	idle := World{Pods: old}.count(func(p *Pod) bool { return !p.Ready })
-	n := min(len(old), idle+max(0, available-promise(want)), most)
+	unready := World{Pods: old}.count(func(p *Pod) bool { return !p.Ready })
+	n := min(len(old), unready+max(0, available-minAvailable(want)), maxPodsPerStep)
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
 	s := step(ReplaceOutdated, want, n)
-	if n > idle {
+	if n > unready {
 		s.Class = lifecycle.ClassDisruptive
 	}
 	s.Args[argTemplate] = Fingerprint(want)
-	s.Args[argLeast] = strconv.Itoa(min(available, promise(want)))
-	return lifecycle.Proceed(because(s, lifecycle.CauseSpecChange, "TemplateChanged",
-		"Replacing %s of %d that have an earlier template: %s.", counted(n), len(old), listed(PodsToDelete(old, n))))
+	s.Args[argMinAvailable] = strconv.Itoa(min(available, minAvailable(want)))
+	return lifecycle.Proceed(withReason(s, lifecycle.CauseSpecChange, "TemplateChanged",
+		"Replacing %s of %d that have an earlier template: %s.", podCount(n), len(old), nameList(PodsToDelete(old, n))))
 }
 
-// hindered says what keeps a pod from working, the surest cause first.
-func hindered(seen World, now time.Time) lifecycle.Decision {
+// podProblem reports a problem that keeps a pod from running, the most specific cause first.
+func podProblem(seen World, now time.Time) lifecycle.Decision {
 	for _, known := range []struct {
 		trouble lifecycle.PodProblem
 		remedy  string
 	}{
-		{lifecycle.PodProblemImagePullBackOff, "Correct the image in spec.template, or give imagePullSecrets; the pull is tried again by itself."},
+		{lifecycle.PodProblemImagePullBackOff, "Correct the image in spec.template, or give imagePullSecrets; Kubernetes retries the pull."},
 		{lifecycle.PodProblemContainerCannotStart, "Correct spec.template or the node."},
-		{lifecycle.PodProblemCrashLoopBackOff, "See what it says with: kubectl logs --previous, and correct spec.template."},
-		{lifecycle.PodProblemUnschedulable, "Add nodes, or change what spec.template asks of them."},
+		{lifecycle.PodProblemCrashLoopBackOff, "Read its logs with kubectl logs --previous, and correct spec.template."},
+		{lifecycle.PodProblemUnschedulable, "Add nodes, or change the scheduling requirements in spec.template."},
 	} {
-		if p, ok := seen.inTrouble(known.trouble); ok && !now.Before(p.patience()) {
+		if p, ok := seen.withProblem(known.trouble); ok && !now.Before(p.blockAfter()) {
 			return lifecycle.Block(string(known.trouble), fmt.Sprintf("Pod %s: %s. %s", p.Name, p.Detail, known.remedy))
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// schedulingGrace is how long a pod may look for a node before it counts as hindered:
-// an autoscaler needs a while to bring one.
+// schedulingGrace is how long a pod may stay unschedulable before the set is blocked: an
+// autoscaler needs time to add a node.
 const schedulingGrace = 30 * time.Second
 
-// patience is until when the pod's trouble may pass by itself.
-func (p *Pod) patience() time.Time {
-	if p.Trouble == lifecycle.PodProblemUnschedulable {
+// blockAfter returns the time until which the pod's problem may resolve itself.
+func (p *Pod) blockAfter() time.Time {
+	if p.Problem == lifecycle.PodProblemUnschedulable {
 		return p.Since.Add(schedulingGrace)
 	}
 	return time.Time{}
 }
 
-func endingPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
-	resting := seen.those(resting(now))
+func podsInBackoff(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decision {
+	resting := seen.filter(inBackoff(now))
 	if len(resting) == 0 {
 		return lifecycle.Decision{}
 	}
 	soonest := &Finished(World{Pods: resting}, 1)[0]
-	return lifecycle.WaitFor(because(step(pauseOver, want, len(resting)), lifecycle.CauseFault, "PodsEndEarly",
-		"%s ended soon after the start, and not for the first time: %s. They are replaced after a pause that grows; see their logs.",
-		counted(len(resting)), listed(resting)), soonest.Gone).Until(soonest.again())
+	return lifecycle.WaitFor(withReason(step(backoffOver, want, len(resting)), lifecycle.CauseFault, "PodsEndEarly",
+		"%s finished soon after the start again: %s. They are replaced after an increasing backoff. See their logs.",
+		podCount(len(resting)), nameList(resting)), soonest.FinishedAt).Until(soonest.replaceAt())
 }
 
 func startingPods(want *appv1.PodSet, seen World) lifecycle.Decision {
@@ -170,17 +171,17 @@ func startingPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if available >= int(want.Spec.Replicas) {
 		return lifecycle.Decision{}
 	}
-	wait := lifecycle.WaitFor(because(step(podsReady, want, int(want.Spec.Replicas)-available), lifecycle.CauseSpecChange, "PodsStarting",
+	wait := lifecycle.WaitFor(withReason(step(podsReady, want, int(want.Spec.Replicas)-available), lifecycle.CauseSpecChange, "PodsStarting",
 		"%d of %d pods are ready; the others are starting.", available, want.Spec.Replicas), time.Time{})
-	if p, ok := seen.inTrouble(lifecycle.PodProblemUnschedulable); ok {
-		return wait.Until(p.patience())
+	if p, ok := seen.withProblem(lifecycle.PodProblemUnschedulable); ok {
+		return wait.Until(p.blockAfter())
 	}
 	return wait
 }
 
-func everythingIsThere(want *appv1.PodSet) lifecycle.Decision {
+func allAvailable(want *appv1.PodSet) lifecycle.Decision {
 	if want.Spec.Replicas == 0 {
-		return lifecycle.Settled("ScaledToZero", "No pod is wanted; set spec.replicas to have some.")
+		return lifecycle.Settled("ScaledToZero", "spec.replicas is 0. Set spec.replicas to run pods.")
 	}
 	return lifecycle.Settled("AllAvailable", fmt.Sprintf("All %d pods are available.", want.Spec.Replicas))
 }

@@ -18,24 +18,24 @@ func TestNext(t *testing.T) {
 		later    time.Duration
 		want     string
 	}{
-		"Whole":             {"nothing is to be done", 3, "rrr", 0, "Settled AllAvailable: All 3 pods are available."},
-		"None":              {"no pod is wanted and none is there", 0, "", 0, "Settled ScaledToZero: No pod is wanted; set spec.replicas to have some."},
-		"LeavingIsGone":     {"a pod that is being deleted is none", 1, "rl", 0, "Settled AllAvailable: All 1 pods are available."},
-		"Empty":             {"all are made at once", 3, "", 0, "Proceed Grow web (TooFewPods): Making 3 pods, 0 of 3 are there."},
-		"TooFew":            {"a leaving pod is replaced before it is gone", 2, "rl", 0, "Proceed Grow web (TooFewPods): Making 1 pod, 1 of 2 are there."},
-		"TooMany":           {"who has not started goes first", 1, "rs", 0, "Proceed Shrink web (TooManyPods): Deleting 1 pod of 2, 1 are wanted: web-1."},
-		"Starting":          {"it only takes time", 2, "rs", 0, "Wait PodsReady web (PodsStarting): 1 of 2 pods are ready; the others are starting."},
-		"Orphan":            {"it is adopted before it is counted", 1, "rn", 0, "Proceed Adopt web (LabelsMatch): Adopting web-1: the labels are those of this set, and nobody controls them."},
-		"Stray":             {"it is let go before another is made", 2, "rt", 0, "Proceed LetGo web (LabelsChanged): Letting go of web-1: without the labels of this set they are not its pods."},
-		"Ended":             {"the first end is replaced at once", 2, "re", 0, "Proceed Succeed web (PodsEnded): Removing 1 pod that ended (web-1) and making 1 in their place."},
-		"EndedNotMissed":    {"an ended pod that nobody misses is removed", 1, "ra", 0, "Proceed Succeed web (PodsEnded): Removing 1 pod that ended (web-1) and making 0 in their place."},
-		"EndedAgain":        {"what ends again waits, and keeps its place", 2, "ra", 0, "Wait PauseOver web (PodsEndEarly): 1 pod ended soon after the start, and not for the first time: web-1. They are replaced after a pause that grows; see their logs."},
-		"EndedAgainLater":   {"the pause is over", 2, "ra", 5 * time.Second, "Proceed Succeed web (PodsEnded): Removing 1 pod that ended (web-1) and making 1 in their place."},
-		"EndedAndTooFew":    {"others are made meanwhile", 3, "ra", 0, "Proceed Grow web (TooFewPods): Making 1 pod, 1 of 3 are there."},
-		"Outdated":          {"one of few may be away", 2, "oo", 0, "Proceed Renew web (TemplateChanged): Replacing 1 pod of 2 that have an earlier template: web-0."},
-		"OutdatedByTheRest": {"nobody more may be away", 2, "os", 0, "Wait PodsReady web (PodsStarting): 1 of 2 pods are ready; the others are starting."},
-		"OutdatedManyAway":  {"a quarter may be away", 8, "oooooooo", 0, "Proceed Renew web (TemplateChanged): Replacing 2 pods of 8 that have an earlier template: web-0, web-1."},
-		"OutdatedBroken":    {"who does not work is not missed", 4, "bbbo", 0, "Proceed Renew web (TemplateChanged): Replacing 3 pods of 4 that have an earlier template: web-0, web-1, web-2."},
+		"Whole":             {"every pod is available", 3, "rrr", 0, "Settled AllAvailable: All 3 pods are available."},
+		"None":              {"no pod is declared and none exists", 0, "", 0, "Settled ScaledToZero: spec.replicas is 0. Set spec.replicas to run pods."},
+		"LeavingIsGone":     {"a pod that is being deleted does not count", 1, "rl", 0, "Settled AllAvailable: All 1 pods are available."},
+		"Empty":             {"all pods are created in one step", 3, "", 0, "Proceed Grow web (TooFewPods): Creating 3 pods, 0 of 3 exist."},
+		"TooFew":            {"a terminating pod is replaced before it is gone", 2, "rl", 0, "Proceed Grow web (TooFewPods): Creating 1 pod, 1 of 2 exist."},
+		"TooMany":           {"a pod that has not started is deleted first", 1, "rs", 0, "Proceed Shrink web (TooManyPods): Deleting 1 pod of 2, spec.replicas is 1: web-1."},
+		"Starting":          {"a pod is starting", 2, "rs", 0, "Wait PodsReady web (PodsStarting): 1 of 2 pods are ready; the others are starting."},
+		"Orphan":            {"an orphan is adopted before pods are counted", 1, "rn", 0, "Proceed Adopt web (LabelsMatch): Adopting web-1: their labels match this set and they have no controller."},
+		"Stray":             {"a stray is released before a new pod is created", 2, "rt", 0, "Proceed LetGo web (LabelsChanged): Releasing web-1: their labels no longer match this set."},
+		"Ended":             {"the first finished pod is replaced at once", 2, "re", 0, "Proceed Succeed web (PodsEnded): Removing 1 pod that finished (web-1) and creating 1 in their place."},
+		"EndedNotMissed":    {"an excess finished pod is removed", 1, "ra", 0, "Proceed Succeed web (PodsEnded): Removing 1 pod that finished (web-1) and creating 0 in their place."},
+		"EndedAgain":        {"a pod that finishes again is in backoff and keeps its place", 2, "ra", 0, "Wait PauseOver web (PodsEndEarly): 1 pod finished soon after the start again: web-1. They are replaced after an increasing backoff. See their logs."},
+		"EndedAgainLater":   {"the backoff is over", 2, "ra", 5 * time.Second, "Proceed Succeed web (PodsEnded): Removing 1 pod that finished (web-1) and creating 1 in their place."},
+		"EndedAndTooFew":    {"other missing pods are created during a backoff", 3, "ra", 0, "Proceed Grow web (TooFewPods): Creating 1 pod, 1 of 3 exist."},
+		"Outdated":          {"at least one pod may be unavailable", 2, "oo", 0, "Proceed Renew web (TemplateChanged): Replacing 1 pod of 2 that have an earlier template: web-0."},
+		"OutdatedByTheRest": {"no other pod may be unavailable", 2, "os", 0, "Wait PodsReady web (PodsStarting): 1 of 2 pods are ready; the others are starting."},
+		"OutdatedManyAway":  {"a quarter of the pods may be unavailable", 8, "oooooooo", 0, "Proceed Renew web (TemplateChanged): Replacing 2 pods of 8 that have an earlier template: web-0, web-1."},
+		"OutdatedBroken":    {"unready pods do not count toward the limit", 4, "bbbo", 0, "Proceed Renew web (TemplateChanged): Replacing 3 pods of 4 that have an earlier template: web-0, web-1, web-2."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,8 +47,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// No pod goes, and none comes, for a template that the API server refuses.
-func TestARefusedTemplateTakesNothingAway(t *testing.T) {
+// No pod is deleted or created for a template that the API server rejects.
+func TestRefusedTemplateDeletesNothing(t *testing.T) {
 	for _, pods := range []string{"oo", "ob", "oe", "o"} {
 		seen := world(pods)
 		seen.Refusal = "spec.containers[0].image: Required value"
@@ -58,7 +58,7 @@ func TestARefusedTemplateTakesNothingAway(t *testing.T) {
 	}
 }
 
-func TestTroubleIsNamed(t *testing.T) {
+func TestPodProblemIsReported(t *testing.T) {
 	cases := map[string]struct {
 		trouble lifecycle.PodProblem
 		age     time.Duration
@@ -73,20 +73,20 @@ func TestTroubleIsNamed(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			w := world("rs")
-			w.Pods[1].Trouble, w.Pods[1].Detail, w.Pods[1].Since = c.trouble, "it is so", now.Add(-c.age)
+			w.Pods[1].Problem, w.Pods[1].Detail, w.Pods[1].Since = c.trouble, "it is so", now.Add(-c.age)
 			d := podset.Planner{}.Next(set(2), w, now)
 			if d.Outcome != c.want || c.want == lifecycle.OutcomeBlocked && d.Reason != string(c.trouble) {
 				t.Errorf("got %s, want %s %s", d, c.want, c.trouble)
 			}
 			if c.want == lifecycle.OutcomeWait && d.Deadline != now.Add(time.Second) {
-				t.Errorf("it is looked at again at %s", d.Deadline)
+				t.Errorf("the deadline is %s", d.Deadline)
 			}
 		})
 	}
 }
 
-// A pod that ends again and again is replaced after 5 s, 10 s and so on up to 5 min.
-func TestThePauseGrows(t *testing.T) {
+// A pod that finishes repeatedly is replaced after 5 s, 10 s and so on up to 5 min.
+func TestBackoffGrows(t *testing.T) {
 	for attempt, want := range map[int]time.Duration{
 		0: 0, 1: 5 * time.Second, 2: 10 * time.Second, 6: 160 * time.Second, 7: 5 * time.Minute, 1000: 5 * time.Minute,
 	} {
@@ -99,32 +99,32 @@ func TestThePauseGrows(t *testing.T) {
 				t.Errorf("attempt 0: %s", d)
 			}
 		case d.Outcome != lifecycle.OutcomeWait || d.Deadline.Sub(now) != want:
-			t.Errorf("attempt %d: %s until %s, want a pause of %s", attempt, d, d.Deadline, want)
+			t.Errorf("attempt %d: %s until %s, want a backoff of %s", attempt, d, d.Deadline, want)
 		}
-		if heirs := podset.Replacements("web", w, podset.Finished(w, 1), 1); heirs[0].Attempt != attempt+1 {
-			t.Errorf("the heir of attempt %d is attempt %d", attempt, heirs[0].Attempt)
+		if replacements := podset.Replacements("web", w, podset.Finished(w, 1), 1); replacements[0].Attempt != attempt+1 {
+			t.Errorf("the replacement of attempt %d is attempt %d", attempt, replacements[0].Attempt)
 		}
 	}
 	w := world("a")
-	w.Pods[0].Began = now.Add(-10 * time.Minute)
+	w.Pods[0].StartedAt = now.Add(-10 * time.Minute)
 	if d := (podset.Planner{}).Next(set(1), w, now); d.Outcome != lifecycle.OutcomeProceed {
-		t.Errorf("the end of a long life is no fault: %s", d)
+		t.Errorf("the end of a long run is no fault: %s", d)
 	}
 }
 
-func TestMayBeAway(t *testing.T) {
+func TestMaxUnavailable(t *testing.T) {
 	number, share := intstr.FromInt32(3), intstr.FromString("50%")
-	for want, away := range map[string]*intstr.IntOrString{"3": &number, "5": &share, "2": nil} {
+	for want, unavailable := range map[string]*intstr.IntOrString{"3": &number, "5": &share, "2": nil} {
 		s := set(10)
-		s.Spec.MaxUnavailable = away
+		s.Spec.MaxUnavailable = unavailable
 		d := podset.Planner{}.Next(s, world("oooooooooo"), now)
 		if d.Step.Args["pods"] != want || d.Step.Class != lifecycle.ClassDisruptive {
-			t.Errorf("%v: %s replaces %s pods, want %s", away, d, d.Step.Args["pods"], want)
+			t.Errorf("%v: %s replaces %s pods, want %s", unavailable, d, d.Step.Args["pods"], want)
 		}
 	}
 }
 
-// A gate that is asked with more than the rules would ask for holds the step.
+// The gate holds a step that replaces more pods than the planner chooses.
 func TestKeepsAvailable(t *testing.T) {
 	w := world("oooo")
 	d := podset.Planner{}.Next(set(4), w, now)
@@ -133,16 +133,16 @@ func TestKeepsAvailable(t *testing.T) {
 		return lifecycle.Judge(podset.Gates(), w, during, s)
 	}
 	if held := judge(d.Step); len(held) > 0 {
-		t.Errorf("the rules' own step is held: %v", held)
+		t.Errorf("the planner's own step is held: %v", held)
 	}
 	d.Step.Args["pods"] = "2"
 	if held := judge(d.Step); len(held) != 1 {
-		t.Error("a step that takes too many away passes")
+		t.Error("a step that replaces too many pods passes")
 	}
 }
 
-// A label that was changed by hand is drift: no policy asks for what follows from it.
-func TestARelabelledPodIsDrift(t *testing.T) {
+// A pod that was relabelled is drift: no policy for spec changes applies.
+func TestRelabelledPodIsDrift(t *testing.T) {
 	for _, pods := range []string{"rt", "rn"} {
 		if d := (podset.Planner{}).Next(set(2), world(pods), now); d.Step.Cause != lifecycle.CauseDrift {
 			t.Errorf("%s: the cause of %s is %s", pods, d.Step, d.Step.Cause)

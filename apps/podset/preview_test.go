@@ -31,10 +31,10 @@ func TestPreview(t *testing.T) {
 				got = append(got, step.String())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" || !plan.Settles() {
-				t.Errorf("it ends with %s: %s", plan.Outcome, diff)
+				t.Errorf("the outcome is %s: %s", plan.Outcome, diff)
 			}
 			if renew := strings.HasPrefix(name, "Renew"); renew && plan.Steps[0].Impact != "1 pod of 1 are available" {
-				t.Errorf("meanwhile: %s", plan.Steps[0].Impact)
+				t.Errorf("the impact is %s", plan.Steps[0].Impact)
 			}
 		})
 	}

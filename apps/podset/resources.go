@@ -16,28 +16,28 @@ import (
 )
 
 const (
-	// LabelTemplate has the fingerprint of the template that a pod was made from.
+	// LabelTemplate is the fingerprint of the template that a pod was created from.
 	LabelTemplate = "governor.dev/template"
 
-	// AnnotationAttempt counts the pods that ended soon after their start before this
-	// one.
+	// AnnotationAttempt counts the predecessors of the pod that finished soon after their
+	// start.
 	AnnotationAttempt = "governor.dev/attempt"
 )
 
-// Kind is what the pods' owner is.
+// Kind is the kind of the pods' owner.
 var Kind = appv1.GroupVersion.WithKind("PodSet")
 
-// Resources is nothing: pods are made by steps.
+// Resources returns nothing: steps create the pods.
 func (Planner) Resources(*appv1.PodSet, World) ([]lifecycle.Object, error) { return nil, nil }
 
-// Selector is the labels by which the pods of a set are known. Two sets in a
-// namespace never share pods.
+// Selector returns the labels of the pods of a set. Two sets in a namespace never share
+// pods.
 func Selector(set string) map[string]string {
 	return map[string]string{lifecycle.LabelApp: Name, lifecycle.LabelInstance: set}
 }
 
-// PodFor returns the pod of the name, made from the template with that fingerprint. It has
-// no label more than are needed: each costs the API server time, hundreds of times.
+// PodFor returns the pod of that name, created from the template with that fingerprint. It
+// has as few labels as possible: each one costs the API server time, for hundreds of pods.
 func PodFor(want *appv1.PodSet, template, name string, attempt int) *corev1.Pod {
 	t := want.Spec.Template
 	labels := map[string]string{}
@@ -60,8 +60,8 @@ func PodFor(want *appv1.PodSet, template, name string, attempt int) *corev1.Pod 
 	}
 }
 
-// Fingerprint is that of the template. It is made from what is declared and nothing
-// else, so that neither a newer operator nor a newer Kubernetes replaces a pod.
+// Fingerprint identifies the template. It depends on the declared fields only, so that
+// neither a newer operator nor a newer Kubernetes replaces pods.
 func Fingerprint(want *appv1.PodSet) string {
 	var declared any
 	raw, err := json.Marshal(want.Spec.Template)
@@ -69,39 +69,39 @@ func Fingerprint(want *appv1.PodSet) string {
 		err = json.Unmarshal(raw, &declared)
 	}
 	if err != nil {
-		panic(fmt.Sprintf("a template that came as JSON is none: %v", err))
+		panic(fmt.Sprintf("cannot encode a decoded template as JSON: %v", err))
 	}
-	return lifecycle.Digest(said(declared))
+	return lifecycle.Digest(withoutUnset(declared))
 }
 
-// said is the value without what says nothing: fields that were not set are written
-// by one version of a library as empty objects or null, and by the next not at all.
-func said(value any) any {
+// withoutUnset returns the value without unset fields. One version of a library writes an unset
+// field as an empty object or null, and the next version omits it.
+func withoutUnset(value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {
 		if list, ok := value.([]any); ok {
 			for i := range list {
-				list[i] = said(list[i])
+				list[i] = withoutUnset(list[i])
 			}
 		}
 		return value
 	}
 	for name, field := range fields {
-		field = said(field)
+		field = withoutUnset(field)
 		inner, isObject := field.(map[string]any)
-		if field == nil || isObject && len(inner) == 0 && silent[name] {
+		if field == nil || isObject && len(inner) == 0 && omittable[name] {
 			delete(fields, name)
 		}
 	}
 	return fields
 }
 
-// silent are the fields whose empty object means the same as none. Others, such as
-// emptyDir, say something by being there.
-var silent = map[string]bool{"resources": true, "metadata": true, "spec": true, "labels": true, "annotations": true}
+// omittable are the fields in which an empty object means the same as no object. Others, such
+// as emptyDir, have a meaning when empty.
+var omittable = map[string]bool{"resources": true, "metadata": true, "spec": true, "labels": true, "annotations": true}
 
-// mayBeAway is how many pods may be away because their template changed.
-func mayBeAway(want *appv1.PodSet) int {
+// maxUnavailable returns how many pods may be unavailable because their template changed.
+func maxUnavailable(want *appv1.PodSet) int {
 	share := intstr.FromString("25%")
 	if m := want.Spec.MaxUnavailable; m != nil {
 		share = *m
@@ -113,10 +113,12 @@ func mayBeAway(want *appv1.PodSet) int {
 	return max(1, n)
 }
 
-// promise is how many pods are to be available whatever is done.
-func promise(want *appv1.PodSet) int { return max(0, int(want.Spec.Replicas)-mayBeAway(want)) }
+// minAvailable returns how many pods must stay available during a template change.
+func minAvailable(want *appv1.PodSet) int {
+	return max(0, int(want.Spec.Replicas)-maxUnavailable(want))
+}
 
-// Images implements lifecycle.ImageLister: those of the template, if a step makes a pod.
+// Images implements lifecycle.ImageLister: it returns those of the template if a step creates a pod.
 func (Planner) Images(want *appv1.PodSet, steps []lifecycle.Step) []string {
 	if len(steps) == 0 {
 		return nil

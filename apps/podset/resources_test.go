@@ -20,9 +20,9 @@ func pause(edit func(*corev1.PodSpec)) *appv1.PodSet {
 	return s
 }
 
-// These very values are on the pods of those who run a set: another one would replace
-// every pod of everybody who upgrades the operator.
-func TestFingerprintsStay(t *testing.T) {
+// These values are stored on the pods of users. A different value would replace every pod
+// of every user that upgrades the operator.
+func TestFingerprintsAreStable(t *testing.T) {
 	emptyDir := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}
 	hostPath := corev1.Volume{Name: "v", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{}}}
 	got := map[string]string{
@@ -39,7 +39,7 @@ func TestFingerprintsStay(t *testing.T) {
 	}
 }
 
-func TestBody(t *testing.T) {
+func TestPodFor(t *testing.T) {
 	want := pause(nil)
 	want.Spec.Template.Metadata = appv1.PodMetadata{
 		Labels:      map[string]string{"tier": "front", "governor.dev/app": "mine"},

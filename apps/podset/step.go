@@ -9,54 +9,55 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Steps. Which pods they are about follows from the world, see [PodsToDelete], [NewPods] and
-// [Finished], so only their number is in the plan.
+// Step names. The world determines the pods of a step, see [PodsToDelete], [NewPods] and
+// [Finished], so the plan contains only their number.
 const (
-	// Release takes the set's owner reference from pods that lost its labels.
+	// Release removes the set's owner reference from pods that lost its labels.
 	Release = "LetGo"
-	// Adopt makes the set the owner of pods that bear its labels and have none.
+	// Adopt makes the set the owner of pods that have its labels and no controller.
 	Adopt = "Adopt"
-	// DeletePods deletes the pods that are too many.
+	// DeletePods deletes excess pods.
 	DeletePods = "Shrink"
-	// ReplaceFinished removes pods that have ended, and makes others in their place.
+	// ReplaceFinished removes finished pods, and creates others in their place.
 	ReplaceFinished = "Succeed"
-	// CreatePods makes the pods that are too few.
+	// CreatePods creates missing pods.
 	CreatePods = "Grow"
-	// ReplaceOutdated deletes pods of an earlier template, for others to take their place.
+	// ReplaceOutdated deletes pods of an earlier template. CreatePods then replaces them.
 	ReplaceOutdated = "Renew"
 )
 
-// What is waited for.
+// Names of waits.
 const (
-	// podsReady: all pods are ready.
+	// podsReady waits until all pods are ready.
 	podsReady = "PodsReady"
-	// pauseOver: ended pods may be replaced.
-	pauseOver = "PauseOver"
+	// backoffOver waits until finished pods may be replaced.
+	backoffOver = "PauseOver"
 )
 
 // Arguments of steps.
 const (
-	// argPods is how many pods are made, or else how many the step is about.
+	// argPods is the number of pods to create, or otherwise the number of pods of the
+	// step.
 	argPods = "pods"
-	// argEnded is how many ended pods are removed.
-	argEnded = "ended"
-	// argTemplate is the fingerprint of the template for pods that are made.
+	// argFinished is the number of finished pods to remove.
+	argFinished = "ended"
+	// argTemplate is the fingerprint of the template of new pods.
 	argTemplate = "template"
-	// argLeast is how many pods are to stay available.
-	argLeast = "leastAvailable"
+	// argMinAvailable is the number of pods that must stay available.
+	argMinAvailable = "leastAvailable"
 )
 
-// most is how many pods one step is about at most: a step is short.
-const most = 500
+// maxPodsPerStep is the maximum number of pods of one step, which keeps a step short.
+const maxPodsPerStep = 500
 
-// Count is how many pods the step makes, or else is about.
-func Count(s lifecycle.Step) int { return number(s, argPods) }
+// Count returns the number of pods that the step creates, or otherwise handles.
+func Count(s lifecycle.Step) int { return intArg(s, argPods) }
 
-// Removed is how many ended pods the step removes.
-func Removed(s lifecycle.Step) int { return number(s, argEnded) }
+// Removed returns the number of finished pods that the step removes.
+func Removed(s lifecycle.Step) int { return intArg(s, argFinished) }
 
-// number is an argument that this package gave; another is a step of nobody's.
-func number(s lifecycle.Step, arg string) int {
+// intArg returns an argument that this package set, or 0.
+func intArg(s lifecycle.Step, arg string) int {
 	n, err := strconv.Atoi(s.Args[arg])
 	if err != nil {
 		return 0
@@ -71,8 +72,8 @@ func step(name string, want *appv1.PodSet, n int) lifecycle.Step {
 	}
 }
 
-// because completes the step with why it is taken.
-func because(s lifecycle.Step, cause lifecycle.Cause, reason, format string, args ...any) lifecycle.Step {
+// withReason completes the step with its cause, reason and message.
+func withReason(s lifecycle.Step, cause lifecycle.Cause, reason, format string, args ...any) lifecycle.Step {
 	s.Cause, s.Reason, s.Message = cause, reason, fmt.Sprintf(format, args...)
 	if cause == lifecycle.CauseFault || cause == lifecycle.CauseDrift {
 		s.Intent = lifecycle.IntentRepair
@@ -80,8 +81,8 @@ func because(s lifecycle.Step, cause lifecycle.Cause, reason, format string, arg
 	return s
 }
 
-// listed names a few of the pods and says how many more there are.
-func listed(pods []Pod) string {
+// nameList returns the names of the first pods and the number of the others.
+func nameList(pods []Pod) string {
 	const enough = 3
 	var names []string
 	for _, p := range pods[:min(len(pods), enough)] {
@@ -94,8 +95,8 @@ func listed(pods []Pod) string {
 	return all
 }
 
-// counted is a number with its noun.
-func counted(n int) string {
+// podCount returns the number with its noun.
+func podCount(n int) string {
 	if n == 1 {
 		return "1 pod"
 	}

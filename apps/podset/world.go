@@ -8,103 +8,106 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// World is one set as observed.
+// World is the observed state of one set.
 type World struct {
-	// Pods are sorted by name: those that the set controls, and those that it could
-	// adopt.
+	// Pods are sorted by name. They are the pods that the set controls, and those that it
+	// could adopt.
 	Pods []Pod
-	// Refusal is the API server's answer to a dry run of a pod of the present template, in
-	// its own words. It is empty if it accepts such pods, or if no pod has another template.
+	// Refusal is the API server's error for a dry run of a pod of the present template. It
+	// is empty if the API server accepts the pod, or if no pod has another template.
 	Refusal string
-	// Least is how many pods are to be available while a step replaces some; zero
-	// outside of such a step.
-	Least int
+	// MinAvailable is how many pods must stay available while a step replaces some; zero
+	// otherwise.
+	MinAvailable int
 }
 
-// Phase is how far a pod has come, in the order in which pods are worth keeping.
+// Phase is the phase of a pod, in the order in which pods are worth keeping.
 type Phase int
 
 // The phases of a pod.
 const (
-	Pending Phase = iota
-	Unknown
-	Running
-	// Ended says that it succeeded or failed, and will not run again.
-	Ended
+	PhasePending Phase = iota
+	PhaseUnknown
+	PhaseRunning
+	// PhaseFinished means that the pod succeeded or failed, and will not run again.
+	PhaseFinished
 )
 
 // Pod is one pod.
 type Pod struct {
 	Name string
 	UID  types.UID
-	// Owned says that the set controls it; otherwise nobody does.
+	// Owned reports whether the set controls the pod. Otherwise the pod has no controller.
 	Owned bool
-	// Matches says that it bears the set's labels.
+	// Matches reports whether the pod has the set's labels.
 	Matches bool
-	// Leaving says that it is being deleted.
-	Leaving bool
-	Phase   Phase
-	Ready   bool
-	// ReadySince is when it became ready; zero if it is not.
+	// Terminating reports whether the pod is being deleted.
+	Terminating bool
+	Phase       Phase
+	Ready       bool
+	// ReadySince is the time at which the pod became ready; zero if it is not ready.
 	ReadySince time.Time
-	// Node is where it runs; empty if no node was found yet.
+	// Node is the pod's node; empty if the pod is not scheduled.
 	Node string
-	// Cost is what its deletion costs, by the annotation of Kubernetes.
+	// Cost is the value of Kubernetes' pod-deletion-cost annotation.
 	Cost int32
-	// Restarts is that of its container that restarted most often.
+	// Restarts is the restart count of the container with the most restarts.
 	Restarts int32
 	Created  time.Time
-	// Template is the fingerprint of the template that it was made from; empty if
-	// that is not known.
+	// Template is the fingerprint of the pod's template; empty if unknown.
 	Template string
-	// Attempt counts the pods that ended soon after their start before this one.
+	// Attempt counts the predecessors that finished soon after their start.
 	Attempt int
-	// Began and Gone are when it started and, once it has ended, when that was.
-	Began, Gone time.Time
-	// Trouble is what hinders it.
-	Trouble lifecycle.PodProblem
-	// Detail is Kubernetes' own words about the trouble.
+	// StartedAt and Gone are the start time and, of a finished pod, the end time.
+	StartedAt, FinishedAt time.Time
+	// Problem is the reason why the pod is not ready.
+	Problem lifecycle.PodProblem
+	// Detail is Kubernetes' message about the problem.
 	Detail string
-	// Since is when the trouble began.
+	// Since is the time at which the problem began.
 	Since time.Time
 }
 
-// Active reports whether the pod counts: it is the set's, and there to stay.
-func (p *Pod) Active() bool { return p.ours() && p.Phase != Ended }
+// Active reports whether the pod counts: the set owns it, and it is neither terminating
+// nor finished.
+func (p *Pod) Active() bool { return p.owned() && p.Phase != PhaseFinished }
 
-// ours reports whether the pod is the set's and stays as far as is known.
-func (p *Pod) ours() bool { return p.Owned && p.Matches && !p.Leaving }
+// owned reports whether the set owns the pod, its labels match, and it is not being
+// deleted.
+func (p *Pod) owned() bool { return p.Owned && p.Matches && !p.Terminating }
 
-// orphan reports whether the pod may be adopted.
-func (p *Pod) orphan() bool { return !p.Owned && p.Matches && !p.Leaving && p.Phase != Ended }
+// orphan reports whether the set can adopt the pod.
+func (p *Pod) orphan() bool {
+	return !p.Owned && p.Matches && !p.Terminating && p.Phase != PhaseFinished
+}
 
-// stray reports whether the pod is to be let go.
-func (p *Pod) stray() bool { return p.Owned && !p.Matches && !p.Leaving }
+// stray reports whether the set must release the pod.
+func (p *Pod) stray() bool { return p.Owned && !p.Matches && !p.Terminating }
 
-// Orphans are the pods that are to be adopted.
-func (w World) Orphans() []Pod { return w.those((*Pod).orphan) }
+// Orphans returns the pods to adopt.
+func (w World) Orphans() []Pod { return w.filter((*Pod).orphan) }
 
-// Strays are the pods that are to be let go.
-func (w World) Strays() []Pod { return w.those((*Pod).stray) }
+// Strays returns the pods to release.
+func (w World) Strays() []Pod { return w.filter((*Pod).stray) }
 
-// Actives are the pods that count.
-func (w World) Actives() []Pod { return w.those((*Pod).Active) }
+// Actives returns the pods that count.
+func (w World) Actives() []Pod { return w.filter((*Pod).Active) }
 
-// Outdated are the pods of another template than the present one. Of a pod that does
-// not know its template nothing is held against it.
-func (w World) Outdated(template string) []Pod { return w.those(otherThan(template)) }
+// Outdated returns the pods of another template than the present one. A pod whose template
+// is unknown is not outdated.
+func (w World) Outdated(template string) []Pod { return w.filter(otherThan(template)) }
 
 func otherThan(template string) func(*Pod) bool {
 	return func(p *Pod) bool { return p.Active() && p.Template != "" && p.Template != template }
 }
 
 func (p *Pod) available() bool { return p.Ready && p.Active() }
-func (p *Pod) ended() bool     { return p.Phase == Ended && p.ours() }
+func (p *Pod) finished() bool  { return p.Phase == PhaseFinished && p.owned() }
 
 func (w World) active() int    { return w.count((*Pod).Active) }
 func (w World) available() int { return w.count((*Pod).available) }
 
-// count does not copy: while hundreds of pods start, each of them makes a turn.
+// count does not copy, because each of hundreds of starting pods triggers a reconcile.
 func (w World) count(are func(*Pod) bool) int {
 	n := 0
 	for i := range w.Pods {
@@ -115,7 +118,7 @@ func (w World) count(are func(*Pod) bool) int {
 	return n
 }
 
-func (w World) those(are func(*Pod) bool) []Pod {
+func (w World) filter(are func(*Pod) bool) []Pod {
 	n := w.count(are)
 	if n == 0 {
 		return nil
@@ -129,10 +132,10 @@ func (w World) those(are func(*Pod) bool) []Pod {
 	return some
 }
 
-// inTrouble returns the first pod with the trouble.
-func (w World) inTrouble(t lifecycle.PodProblem) (Pod, bool) {
+// withProblem returns the first pod with the problem.
+func (w World) withProblem(t lifecycle.PodProblem) (Pod, bool) {
 	for i := range w.Pods {
-		if p := &w.Pods[i]; p.Trouble == t && p.Active() {
+		if p := &w.Pods[i]; p.Problem == t && p.Active() {
 			return *p, true
 		}
 	}

@@ -12,33 +12,33 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// set is a set of so many pods.
+// set returns a set with that number of replicas.
 func set(replicas int32) *appv1.PodSet {
 	s := &appv1.PodSet{}
 	s.Name, s.Namespace, s.UID, s.Spec.Replicas = "web", "ns", "set", replicas
 	return s
 }
 
-// kinds of pods, each of which the rules treat differently.
+// Kinds of pods that the planner treats differently.
 const (
-	ready    = 'r'
-	starting = 's'
-	old      = 'o' // of an earlier template, ready
-	broken   = 'b' // of an earlier template, not ready
-	leaving  = 'l'
-	ended    = 'e'
-	again    = 'a' // ended, and not for the first time
-	orphan   = 'n'
-	stray    = 't'
+	ready       = 'r'
+	starting    = 's'
+	old         = 'o' // of an earlier template, ready
+	broken      = 'b' // of an earlier template, not ready
+	terminating = 'l'
+	ended       = 'e'
+	again       = 'a' // finished, and not for the first time
+	orphan      = 'n'
+	stray       = 't'
 )
 
-// world has one pod for each letter.
+// world returns a world with one pod per letter.
 func world(letters string) podset.World {
 	var w podset.World
 	for i, kind := range letters {
 		p := podset.Pod{
 			Name: fmt.Sprintf("web-%d", i), UID: types.UID(fmt.Sprintf("uid-%d", i)), Owned: true, Matches: true,
-			Template: podset.Fingerprint(set(0)), Phase: podset.Running, Ready: true,
+			Template: podset.Fingerprint(set(0)), Phase: podset.PhaseRunning, Ready: true,
 		}
 		change(&p, kind)
 		w.Pods = append(w.Pods, p)
@@ -49,15 +49,15 @@ func world(letters string) podset.World {
 func change(p *podset.Pod, kind rune) {
 	switch kind {
 	case starting:
-		p.Phase, p.Ready = podset.Pending, false
+		p.Phase, p.Ready = podset.PhasePending, false
 	case old:
 		p.Template = "earlier"
 	case broken:
 		p.Template, p.Ready = "earlier", false
-	case leaving:
-		p.Leaving = true
+	case terminating:
+		p.Terminating = true
 	case ended, again:
-		p.Phase, p.Ready, p.Began, p.Gone = podset.Ended, false, now.Add(-time.Second), now
+		p.Phase, p.Ready, p.StartedAt, p.FinishedAt = podset.PhaseFinished, false, now.Add(-time.Second), now
 		if kind == again {
 			p.Attempt = 1
 		}

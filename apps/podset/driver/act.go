@@ -14,61 +14,62 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Act implements lifecycle.Driver. What it is about follows from seen, as in the rules.
+// Act implements lifecycle.Driver. The world determines the pods of the step, as in the
+// planner.
 func (d Driver) Act(ctx context.Context, obj *appv1.PodSet, seen podset.World, step lifecycle.Step) error {
 	n := podset.Count(step)
 	switch step.Name {
 	case podset.Release:
-		return d.letGo(ctx, obj, seen.Strays())
+		return d.release(ctx, obj, seen.Strays())
 	case podset.Adopt:
 		return d.adopt(ctx, obj, seen.Orphans())
 	case podset.DeletePods:
-		return d.shrink(ctx, obj, seen, podset.PodsToDelete(seen.Actives(), n))
+		return d.deletePods(ctx, obj, seen, podset.PodsToDelete(seen.Actives(), n))
 	case podset.ReplaceOutdated:
-		return d.shrink(ctx, obj, seen, podset.PodsToDelete(seen.Outdated(podset.Fingerprint(obj)), n))
+		return d.deletePods(ctx, obj, seen, podset.PodsToDelete(seen.Outdated(podset.Fingerprint(obj)), n))
 	case podset.ReplaceFinished:
-		departed := podset.Finished(seen, podset.Removed(step))
-		return d.succeed(ctx, obj, seen, departed, podset.Replacements(obj.Name, seen, departed, n))
+		finished := podset.Finished(seen, podset.Removed(step))
+		return d.replaceFinished(ctx, obj, seen, finished, podset.Replacements(obj.Name, seen, finished, n))
 	case podset.CreatePods:
-		return d.grow(ctx, obj, seen, podset.NewPods(obj.Name, seen, n))
+		return d.createPods(ctx, obj, seen, podset.NewPods(obj.Name, seen, n))
 	}
 	return fmt.Errorf("podset has no step %s", step)
 }
 
-func (d Driver) shrink(ctx context.Context, obj *appv1.PodSet, seen podset.World, victims []podset.Pod) error {
-	if err := d.unmoved(ctx, obj, seen); err != nil {
+func (d Driver) deletePods(ctx context.Context, obj *appv1.PodSet, seen podset.World, pods []podset.Pod) error {
+	if err := d.checkUnchanged(ctx, obj, seen); err != nil {
 		return err
 	}
-	return d.remove(ctx, obj, victims)
+	return d.remove(ctx, obj, pods)
 }
 
-func (d Driver) grow(ctx context.Context, obj *appv1.PodSet, seen podset.World, births []podset.NewPod) error {
-	if err := d.unmoved(ctx, obj, seen); err != nil {
+func (d Driver) createPods(ctx context.Context, obj *appv1.PodSet, seen podset.World, pods []podset.NewPod) error {
+	if err := d.checkUnchanged(ctx, obj, seen); err != nil {
 		return err
 	}
-	return d.create(ctx, obj, seen, births)
+	return d.create(ctx, obj, seen, pods)
 }
 
-// succeed removes first: what has ended may be all that a quota has room for.
-func (d Driver) succeed(
-	ctx context.Context, obj *appv1.PodSet, seen podset.World, departed []podset.Pod, heirs []podset.NewPod,
+// replaceFinished deletes first: the finished pods may use up a quota.
+func (d Driver) replaceFinished(
+	ctx context.Context, obj *appv1.PodSet, seen podset.World, finished []podset.Pod, replacements []podset.NewPod,
 ) error {
-	if err := d.unmoved(ctx, obj, seen); err != nil {
+	if err := d.checkUnchanged(ctx, obj, seen); err != nil {
 		return err
 	}
-	if err := d.remove(ctx, obj, departed); err != nil {
+	if err := d.remove(ctx, obj, finished); err != nil {
 		return err
 	}
-	return d.create(ctx, obj, seen, heirs)
+	return d.create(ctx, obj, seen, replacements)
 }
 
-// remove deletes exactly these pods, not others of their names.
+// remove deletes exactly these pods, not new pods of the same names.
 func (d Driver) remove(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
-	return d.hands.inParallel(len(pods), func(i int) error {
-		p := shell(obj, pods[i])
+	return d.requests.inParallel(len(pods), func(i int) error {
+		p := ref(obj, pods[i])
 		err := d.client.Delete(ctx, p, client.Preconditions{UID: &p.UID})
 		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-			return nil // somebody else was faster
+			return nil // it is already deleted or replaced
 		}
 		if err != nil {
 			return fmt.Errorf("cannot delete pod %q: %w", p.Name, err)
@@ -77,7 +78,7 @@ func (d Driver) remove(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod
 	})
 }
 
-// shell is enough of the pod for a request about it.
-func shell(obj *appv1.PodSet, p podset.Pod) *corev1.Pod {
+// ref returns the metadata that identifies the pod in a request.
+func ref(obj *appv1.PodSet, p podset.Pod) *corev1.Pod {
 	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: obj.Namespace, Name: p.Name, UID: p.UID}}
 }

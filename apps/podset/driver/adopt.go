@@ -15,13 +15,14 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// adopt makes the set the owner of the pods, if it is still there and stays. A pod that
-// got another controller meanwhile keeps it: the API server refuses a second one.
+// adopt makes the set the owner of the pods, unless the set has changed or is being
+// deleted. A pod that has another controller by then keeps it: the API server rejects a
+// second controller.
 func (d Driver) adopt(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
-	if err := d.same(ctx, obj); err != nil {
+	if err := d.checkSetUnchanged(ctx, obj); err != nil {
 		return err
 	}
-	return d.hands.inParallel(len(pods), func(i int) error {
+	return d.requests.inParallel(len(pods), func(i int) error {
 		return d.patch(ctx, obj, pods[i], map[string]any{
 			"ownerReferences": []any{metav1.NewControllerRef(obj, podset.Kind)},
 			"labels":          map[string]string{podset.LabelTemplate: podset.Fingerprint(obj)},
@@ -29,30 +30,30 @@ func (d Driver) adopt(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod)
 	})
 }
 
-// letGo takes the set's owner reference away, so that the pods outlive the set.
-func (d Driver) letGo(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
-	return d.hands.inParallel(len(pods), func(i int) error { return d.disown(ctx, obj, pods[i]) })
+// release removes the set's owner reference, so that the pods outlive the set.
+func (d Driver) release(ctx context.Context, obj *appv1.PodSet, pods []podset.Pod) error {
+	return d.requests.inParallel(len(pods), func(i int) error { return d.removeOwner(ctx, obj, pods[i]) })
 }
 
-func (d Driver) disown(ctx context.Context, obj *appv1.PodSet, p podset.Pod) error {
+func (d Driver) removeOwner(ctx context.Context, obj *appv1.PodSet, p podset.Pod) error {
 	return d.patch(ctx, obj, p, map[string]any{
 		"ownerReferences": []any{map[string]any{"$patch": "delete", "uid": obj.UID}},
 	})
 }
 
-// patch changes the metadata of exactly this pod, not of another of its name.
+// patch changes the metadata of exactly this pod, not of a new pod of the same name.
 func (d Driver) patch(ctx context.Context, obj *appv1.PodSet, p podset.Pod, metadata map[string]any) error {
 	metadata["uid"] = p.UID
 	raw, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
 		return err
 	}
-	err = d.client.Patch(ctx, shell(obj, p), client.RawPatch(types.StrategicMergePatchType, raw))
+	err = d.client.Patch(ctx, ref(obj, p), client.RawPatch(types.StrategicMergePatchType, raw))
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil
 	case apierrors.IsConflict(err), apierrors.IsInvalid(err):
-		return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q has changed hands meanwhile", p.Name)}
+		return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q has another controller now", p.Name)}
 	case err != nil:
 		return fmt.Errorf("cannot change the owner of pod %q: %w", p.Name, err)
 	}

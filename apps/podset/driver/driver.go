@@ -12,18 +12,18 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Driver is the sets' contact with the world.
+// Driver implements lifecycle.Driver for pod sets.
 type Driver struct {
-	client client.Client
-	live   client.Reader
-	hands  hands
-	// accepted spares a dry run in each turn of a rollout.
-	accepted *accepted
+	client   client.Client
+	live     client.Reader
+	requests requestLimit
+	// accepted avoids a dry run in each reconcile of a rollout.
+	accepted *acceptedCache
 	now      func() time.Time
 }
 
-// New returns a driver that reads through the client, and asks the live reader before
-// it makes or deletes pods.
+// New returns a driver that reads through the client, and checks with the live reader
+// before it creates or deletes pods.
 func New(c client.Client, live client.Reader) lifecycle.Driver[*appv1.PodSet, podset.World] {
-	return Driver{client: c, live: live, hands: make(hands, most), accepted: &accepted{of: map[types.UID]acceptance{}}, now: time.Now}
+	return Driver{client: c, live: live, requests: make(requestLimit, maxRequests), accepted: &acceptedCache{entries: map[types.UID]acceptedTemplate{}}, now: time.Now}
 }

@@ -23,7 +23,7 @@ func set() *appv1.PodSet {
 	return p
 }
 
-// podOf is a pod of the set, as an API server has it.
+// podOf returns a pod of the set, as the API server returns it.
 func podOf(uid types.UID, edit func(*corev1.Pod)) *corev1.Pod {
 	p := podset.PodFor(set(), podset.Fingerprint(set()), "web-"+string(uid), 0)
 	p.UID, p.CreationTimestamp = uid, metav1.NewTime(noon)
@@ -51,10 +51,10 @@ func TestRead(t *testing.T) {
 			p.Status.InitContainerStatuses = []corev1.ContainerStatus{{RestartCount: 4}}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}}
 		}, with(func(p *podset.Pod) {
-			p.Node, p.Phase, p.Ready, p.ReadySince, p.Cost, p.Restarts = "n", podset.Running, true, at(3).Time, -7, 4
+			p.Node, p.Phase, p.Ready, p.ReadySince, p.Cost, p.Restarts = "n", podset.PhaseRunning, true, at(3).Time, -7, 4
 		})},
 		"CostNonsense":  {func(p *corev1.Pod) { p.Annotations = map[string]string{corev1.PodDeletionCost: "dear"} }, base},
-		"Leaving":       {func(p *corev1.Pod) { p.DeletionTimestamp = new(at(1)) }, with(func(p *podset.Pod) { p.Leaving = true })},
+		"Leaving":       {func(p *corev1.Pod) { p.DeletionTimestamp = new(at(1)) }, with(func(p *podset.Pod) { p.Terminating = true })},
 		"Stray":         {func(p *corev1.Pod) { p.Labels[lifecycle.LabelInstance] = "other" }, with(func(p *podset.Pod) { p.Matches = false })},
 		"Orphan":        {func(p *corev1.Pod) { p.OwnerReferences = nil }, with(func(p *podset.Pod) { p.Owned = false })},
 		"SetOfThatName": {func(p *corev1.Pod) { p.OwnerReferences[0].UID = "earlier" }, with(func(p *podset.Pod) { p.Owned = false })},
@@ -62,18 +62,20 @@ func TestRead(t *testing.T) {
 			p.Status.Phase, p.Status.StartTime = corev1.PodFailed, new(at(1))
 			p.Annotations = map[string]string{podset.AnnotationAttempt: "2"}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: at(9)}}}}
-		}, with(func(p *podset.Pod) { p.Phase, p.Attempt, p.Began, p.Gone = podset.Ended, 2, at(1).Time, at(9).Time })},
+		}, with(func(p *podset.Pod) {
+			p.Phase, p.Attempt, p.StartedAt, p.FinishedAt = podset.PhaseFinished, 2, at(1).Time, at(9).Time
+		})},
 		"Evicted": {func(p *corev1.Pod) {
 			p.Status.Phase = corev1.PodFailed
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.DisruptionTarget, LastTransitionTime: at(5)}}
-		}, with(func(p *podset.Pod) { p.Phase, p.Began, p.Gone = podset.Ended, noon, at(5).Time })},
+		}, with(func(p *podset.Pod) { p.Phase, p.StartedAt, p.FinishedAt = podset.PhaseFinished, noon, at(5).Time })},
 		"Second": {func(p *corev1.Pod) {
 			p.Spec.Containers = []corev1.Container{{Name: "one"}, {Name: "two"}}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "one"}, {
 				Name: "two", Image: "x", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull"}},
 			}}
 		}, with(func(p *podset.Pod) {
-			p.Trouble, p.Detail, p.Since = lifecycle.PodProblemImagePullBackOff, `image "x" cannot be pulled`, noon
+			p.Problem, p.Detail, p.Since = lifecycle.PodProblemImagePullBackOff, `image "x" cannot be pulled`, noon
 		})},
 	}
 	for name, c := range cases {
@@ -85,7 +87,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-func TestAgree(t *testing.T) {
+func TestCheckPodsUnchanged(t *testing.T) {
 	seen := podset.World{Pods: []podset.Pod{read(set(), podOf("a", nil)), read(set(), podOf("b", nil))}}
 	leaves := func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.NewTime(noon)) }
 	another := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }
@@ -94,14 +96,14 @@ func TestAgree(t *testing.T) {
 		pods   []*corev1.Pod
 		want   string
 	}{
-		"Same":     {"what was seen is there", []*corev1.Pod{podOf("a", nil), podOf("b", nil)}, ""},
-		"Unseen":   {"another operator made one", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", nil)}, `pod "web-c" was not seen yet`},
-		"Orphan":   {"an orphan would be adopted", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", func(p *corev1.Pod) { p.OwnerReferences = nil })}, `pod "web-c" was not seen yet`},
-		"Foreign":  {"another's pod does not count", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", another)}, ""},
-		"Leaves":   {"nor does one that goes", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", leaves)}, ""},
-		"Gone":     {"one is gone, so another may not go too", []*corev1.Pod{podOf("a", nil)}, `pod "web-b" has gone meanwhile`},
-		"Going":    {"it makes no difference that it still ends", []*corev1.Pod{podOf("a", nil), podOf("b", leaves)}, `pod "web-b" has gone meanwhile`},
-		"Replaced": {"another of its name is not it", []*corev1.Pod{podOf("a", nil), podOf("b", func(p *corev1.Pod) { p.UID = "b2" })}, `pod "web-b" was not seen yet`},
+		"Same":     {"the pods are the observed ones", []*corev1.Pod{podOf("a", nil), podOf("b", nil)}, ""},
+		"Unseen":   {"another operator created a pod", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", nil)}, `pod "web-c" is not in the cache yet`},
+		"Orphan":   {"the set would adopt an orphan", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", func(p *corev1.Pod) { p.OwnerReferences = nil })}, `pod "web-c" is not in the cache yet`},
+		"Foreign":  {"a pod of another controller does not count", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", another)}, ""},
+		"Leaves":   {"a pod that is being deleted does not count", []*corev1.Pod{podOf("a", nil), podOf("b", nil), podOf("c", leaves)}, ""},
+		"Gone":     {"a pod is gone, so no other pod may be deleted", []*corev1.Pod{podOf("a", nil)}, `pod "web-b" is gone`},
+		"Going":    {"a terminating pod counts as gone", []*corev1.Pod{podOf("a", nil), podOf("b", leaves)}, `pod "web-b" is gone`},
+		"Replaced": {"a new pod of the same name is not the observed one", []*corev1.Pod{podOf("a", nil), podOf("b", func(p *corev1.Pod) { p.UID = "b2" })}, `pod "web-b" is not in the cache yet`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +111,7 @@ func TestAgree(t *testing.T) {
 			for _, p := range c.pods {
 				pods = append(pods, metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta})
 			}
-			err := agree(set(), seen, pods)
+			err := checkPodsUnchanged(set(), seen, pods)
 			var postponed *lifecycle.Deferred
 			switch {
 			case c.want == "" && err != nil:
@@ -122,12 +124,12 @@ func TestAgree(t *testing.T) {
 }
 
 func TestInParallel(t *testing.T) {
-	h := make(hands, 3)
+	h := make(requestLimit, 3)
 	done := make([]bool, 100)
 	err := h.inParallel(len(done), func(i int) error {
 		done[i] = true
 		if len(h) > 3 {
-			t.Errorf("%d are under way", len(h))
+			t.Errorf("%d requests at a time", len(h))
 		}
 		if i == 40 || i == 70 {
 			return errors.New("refused: " + string(rune('0'+i/10)))
@@ -135,7 +137,7 @@ func TestInParallel(t *testing.T) {
 		return nil
 	})
 	if err == nil || err.Error() != "refused: 4" {
-		t.Errorf("the first error is told: %v", err)
+		t.Errorf("got %v, want the first error", err)
 	}
 	for i, is := range done {
 		if !is {

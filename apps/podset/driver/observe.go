@@ -39,7 +39,7 @@ func (d Driver) Observe(ctx context.Context, obj *appv1.PodSet) (podset.World, e
 			seen.Pods = append(seen.Pods, read(obj, p))
 		}
 	}
-	hidden, err := d.hidden(ctx, obj, shown)
+	hidden, err := d.unwatched(ctx, obj, shown)
 	seen.Pods = append(seen.Pods, hidden...)
 	if err != nil {
 		return seen, err
@@ -49,14 +49,14 @@ func (d Driver) Observe(ctx context.Context, obj *appv1.PodSet) (podset.World, e
 	return seen, err
 }
 
-// owner is the set's key in the index of owners. One that is not stored yet, as in a
-// preview, owns nothing.
-func owner(obj *appv1.PodSet) string { return cmp.Or(string(obj.UID), "nobody") }
+// owner returns the set's key in the owner index. A set without a UID, as in a preview,
+// owns nothing.
+func owner(obj *appv1.PodSet) string { return cmp.Or(string(obj.UID), "none") }
 
-// hidden returns adopted pods that the set controls and the cache does not show: they
-// lost the label by which pods are watched. Those that the set named itself show when
-// their number is given again, so at rest, and when pods come and go, nobody is asked.
-func (d Driver) hidden(ctx context.Context, obj *appv1.PodSet, shown map[string]bool) ([]podset.Pod, error) {
+// unwatched returns adopted pods that the set controls and the cache does not show: they lost
+// the label by which pods are watched. A pod that the set named itself shows up when its
+// number is used again. So a settled or scaling set sends no request.
+func (d Driver) unwatched(ctx context.Context, obj *appv1.PodSet, shown map[string]bool) ([]podset.Pod, error) {
 	var pods []podset.Pod
 	for _, name := range obj.Status.PodNames {
 		if shown[name] || podset.Numbered(obj.Name, name) {
@@ -65,7 +65,7 @@ func (d Driver) hidden(ctx context.Context, obj *appv1.PodSet, shown map[string]
 		p := &corev1.Pod{}
 		err := d.live.Get(ctx, client.ObjectKey{Namespace: obj.Namespace, Name: name}, p)
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("cannot see what became of pod %q: %w", name, err)
+			return nil, fmt.Errorf("cannot read pod %q: %w", name, err)
 		}
 		if err == nil && metav1.IsControlledBy(p, obj) {
 			pods = append(pods, read(obj, p))

@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// most is how many requests are under way at a time, for all sets: etcd writes what
-// comes together to disk together, so fewer would make it wait.
-const most = 256
+// maxRequests is the maximum number of concurrent requests of all sets. etcd writes concurrent
+// requests to disk together, so a smaller number would be slower.
+const maxRequests = 256
 
-// hands are what requests are made with; one is taken for each.
-type hands chan struct{}
+// requestLimit limits concurrent requests: each request holds one slot.
+type requestLimit chan struct{}
 
-// inParallel does all n things, and returns the error of the first that failed.
-func (h hands) inParallel(n int, do func(i int) error) error {
+// inParallel runs do for 0 to n-1, and returns the error of the lowest number that failed.
+func (h requestLimit) inParallel(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var next atomic.Int64
 	var all sync.WaitGroup

@@ -13,22 +13,22 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// matches reports whether the pod bears the set's labels.
+// matches reports whether the pod has the set's labels.
 func matches(obj *appv1.PodSet, p *corev1.Pod) bool {
 	return p.Labels[lifecycle.LabelApp] == podset.Name && p.Labels[lifecycle.LabelInstance] == obj.Name
 }
 
-// read is the pod as the rules see it.
+// read converts the pod for the planner.
 func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
 	seen := podset.Pod{
 		Name: p.Name, UID: p.UID, Owned: metav1.IsControlledBy(p, obj), Matches: matches(obj, p),
-		Leaving: p.DeletionTimestamp != nil, Phase: phase(p.Status.Phase), Node: p.Spec.NodeName,
+		Terminating: p.DeletionTimestamp != nil, Phase: phase(p.Status.Phase), Node: p.Spec.NodeName,
 		Cost: cost(p.Annotations), Restarts: restarts(p), Created: p.CreationTimestamp.Time,
 		Template: p.Labels[podset.LabelTemplate],
 	}
 	seen.Attempt, _ = strconv.Atoi(p.Annotations[podset.AnnotationAttempt])
-	if seen.Phase == podset.Ended {
-		seen.Began, seen.Gone = began(p), gone(p)
+	if seen.Phase == podset.PhaseFinished {
+		seen.StartedAt, seen.FinishedAt = startedAt(p), finishedAt(p)
 		return seen
 	}
 	state := pod.Of(p, "")
@@ -37,12 +37,12 @@ func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
 		return seen
 	}
 	for _, c := range p.Spec.Containers {
-		if seen.Trouble != lifecycle.PodProblemNone {
+		if seen.Problem != lifecycle.PodProblemNone {
 			break
 		}
 		state = pod.Of(p, c.Name)
-		seen.Trouble, seen.Detail = state.Trouble, state.Detail
-		if seen.Trouble != lifecycle.PodProblemNone {
+		seen.Problem, seen.Detail = state.Trouble, state.Detail
+		if seen.Problem != lifecycle.PodProblemNone {
 			seen.Since = state.Since
 		}
 	}
@@ -52,16 +52,17 @@ func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
 func phase(p corev1.PodPhase) podset.Phase {
 	switch p {
 	case corev1.PodRunning:
-		return podset.Running
+		return podset.PhaseRunning
 	case corev1.PodUnknown:
-		return podset.Unknown
+		return podset.PhaseUnknown
 	case corev1.PodSucceeded, corev1.PodFailed:
-		return podset.Ended
+		return podset.PhaseFinished
 	}
-	return podset.Pending
+	return podset.PhasePending
 }
 
-// cost is what the annotation says, 0 if it is none, as for a ReplicaSet.
+// cost returns the deletion cost annotation, or 0 if it is missing or invalid, as for a
+// ReplicaSet.
 func cost(annotations map[string]string) int32 {
 	n, err := strconv.ParseInt(annotations[corev1.PodDeletionCost], 10, 32)
 	if err != nil {
@@ -80,16 +81,16 @@ func restarts(p *corev1.Pod) int32 {
 	return most
 }
 
-func began(p *corev1.Pod) time.Time {
+func startedAt(p *corev1.Pod) time.Time {
 	if p.Status.StartTime != nil {
 		return p.Status.StartTime.Time
 	}
 	return p.CreationTimestamp.Time
 }
 
-// gone is when the last container ended; of a pod without any, as one that was evicted,
-// when its last condition changed.
-func gone(p *corev1.Pod) time.Time {
+// finishedAt returns when the last container terminated. For a pod without containers, such as
+// an evicted one, it returns when the last condition changed.
+func finishedAt(p *corev1.Pod) time.Time {
 	last := p.CreationTimestamp.Time
 	later := func(t time.Time) {
 		if t.After(last) {

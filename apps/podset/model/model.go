@@ -1,5 +1,5 @@
-// Package model is a namespace with pods in memory, for the simulator and for tests.
-// The contract suite holds it to what the driver does to the real thing.
+// Package model is an in-memory namespace with pods, for the simulator and for tests. The
+// contract suite checks it against the behavior of the driver on a real API server.
 package model
 
 import (
@@ -16,27 +16,28 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// pod is a pod with what its labels and its owner say.
+// pod is a pod with the state that the driver does not observe.
 type pod struct {
 	podset.Pod
-	// watched says that it bears the application's label, without which no cache has it.
+	// watched reports whether it has the application's label, without which no cache shows
+	// it.
 	watched bool
-	// foreign says that another than the set controls it.
+	// foreign reports whether another controller owns it.
 	foreign bool
 }
 
-// Model is one namespace with one set. It implements sim.Model.
+// Model is a namespace with one set. It implements sim.Model.
 type Model struct {
-	want *appv1.PodSet
-	pods []*pod
-	born int
-	now  time.Time
-	room int
-	err  error
+	want    *appv1.PodSet
+	pods    []*pod
+	created int
+	now     time.Time
+	quota   int
+	err     error
 }
 
 // New returns an empty namespace without a quota.
-func New() *Model { return &Model{room: -1, want: &appv1.PodSet{}} }
+func New() *Model { return &Model{quota: -1, want: &appv1.PodSet{}} }
 
 // Observe implements sim.Model.
 func (m *Model) Observe(now time.Time) podset.World {
@@ -62,7 +63,7 @@ func (m *Model) shown(p *pod) bool {
 	return p.Owned || p.Matches
 }
 
-// Provide implements sim.Model: a set provides nothing.
+// Provide implements sim.Model. A set has no resources.
 func (m *Model) Provide(want *appv1.PodSet, _ []lifecycle.Object, _ *sim.Effects) error {
 	m.want = want
 	return nil
@@ -75,13 +76,13 @@ func (m *Model) Safe() error { return m.err }
 func (m *Model) Act(want *appv1.PodSet, seen podset.World, step lifecycle.Step, fx *sim.Effects) error {
 	n := podset.Count(step)
 	if step.Name != podset.Release && step.Name != podset.Adopt {
-		if err := m.unmoved(seen); err != nil {
+		if err := m.checkUnchanged(seen); err != nil {
 			return err
 		}
 	}
 	switch step.Name {
 	case podset.Release:
-		return m.each(fx, "let go of", seen.Strays(), func(p *pod) { p.Owned = false })
+		return m.each(fx, "release", seen.Strays(), func(p *pod) { p.Owned = false })
 	case podset.Adopt:
 		return m.adopt(want, seen, fx)
 	case podset.DeletePods:
@@ -89,40 +90,40 @@ func (m *Model) Act(want *appv1.PodSet, seen podset.World, step lifecycle.Step, 
 	case podset.ReplaceOutdated:
 		return m.each(fx, "delete", podset.PodsToDelete(seen.Outdated(podset.Fingerprint(want)), n), m.remove)
 	case podset.CreatePods:
-		return m.bear(want, seen, podset.NewPods(want.Name, seen, n), fx)
+		return m.createPods(want, seen, podset.NewPods(want.Name, seen, n), fx)
 	case podset.ReplaceFinished:
-		departed := podset.Finished(seen, podset.Removed(step))
-		if err := m.each(fx, "delete", departed, m.remove); err != nil {
+		finished := podset.Finished(seen, podset.Removed(step))
+		if err := m.each(fx, "delete", finished, m.remove); err != nil {
 			return err
 		}
-		return m.bear(want, seen, podset.Replacements(want.Name, seen, departed, n), fx)
+		return m.createPods(want, seen, podset.Replacements(want.Name, seen, finished, n), fx)
 	}
 	return fmt.Errorf("podset has no step %s", step)
 }
 
-// unmoved is what the driver asks the API server before it makes or deletes pods.
-func (m *Model) unmoved(seen podset.World) error {
+// checkUnchanged is the driver's check before it creates or deletes pods.
+func (m *Model) checkUnchanged(seen podset.World) error {
 	known, stays := map[types.UID]bool{}, map[types.UID]bool{}
 	for _, p := range seen.Pods {
 		known[p.UID] = true
 	}
 	for _, p := range m.pods {
-		if p.foreign || !p.Matches || p.Leaving {
+		if p.foreign || !p.Matches || p.Terminating {
 			continue
 		}
 		if stays[p.UID] = true; !known[p.UID] {
-			return &lifecycle.Deferred{Reason: "pod " + p.Name + " was not seen yet"}
+			return &lifecycle.Deferred{Reason: "pod " + p.Name + " is not in the cache yet"}
 		}
 	}
 	for _, p := range seen.Actives() {
 		if !stays[p.UID] {
-			return &lifecycle.Deferred{Reason: "pod " + p.Name + " has gone meanwhile"}
+			return &lifecycle.Deferred{Reason: "pod " + p.Name + " is gone"}
 		}
 	}
 	return nil
 }
 
-// each does the same to all of the pods that are still there.
+// each applies the change to those of the pods that still exist.
 func (m *Model) each(fx *sim.Effects, verb string, pods []podset.Pod, do func(*pod)) error {
 	for _, p := range pods {
 		err := fx.Do(verb+" pod "+p.Name, func() error {
@@ -146,22 +147,22 @@ func (m *Model) adopt(want *appv1.PodSet, seen podset.World, fx *sim.Effects) er
 	})
 }
 
-// remove is a deletion: what has ended goes at once.
+// remove deletes the pod. A finished pod is gone at once.
 func (m *Model) remove(p *pod) {
-	if p.Leaving = true; p.Phase == podset.Ended {
+	if p.Terminating = true; p.Phase == podset.PhaseFinished {
 		m.pods = slices.DeleteFunc(m.pods, func(q *pod) bool { return q == p })
 	}
 }
 
-func (m *Model) bear(want *appv1.PodSet, seen podset.World, births []podset.NewPod, fx *sim.Effects) error {
-	left := len(births)
+func (m *Model) createPods(want *appv1.PodSet, seen podset.World, pods []podset.NewPod, fx *sim.Effects) error {
+	left := len(pods)
 	for name := range podset.Free(want.Name, seen) {
 		if left == 0 {
 			return nil
 		}
-		b := births[len(births)-left]
+		b := pods[len(pods)-left]
 		b.Name = name
-		taken, err := m.one(want, b, fx)
+		taken, err := m.createOne(want, b, fx)
 		if err != nil {
 			return err
 		}
@@ -172,45 +173,45 @@ func (m *Model) bear(want *appv1.PodSet, seen podset.World, births []podset.NewP
 	return nil
 }
 
-// one makes a pod, or reports that its name is taken.
-func (m *Model) one(want *appv1.PodSet, b podset.NewPod, fx *sim.Effects) (taken bool, err error) {
-	p := m.named(b.Name)
+// createOne creates a pod, or reports that its name is taken.
+func (m *Model) createOne(want *appv1.PodSet, b podset.NewPod, fx *sim.Effects) (taken bool, err error) {
+	p := m.find(b.Name)
 	switch {
 	case p == nil:
 		return false, fx.Do("create pod "+b.Name, func() error { return m.create(want, b) })
-	case p.foreign || p.Leaving:
+	case p.foreign || p.Terminating:
 		return true, nil
 	case p.Active():
 		return false, nil
 	case !p.Matches:
 		if p.Owned {
-			err = fx.Do("let go of pod "+b.Name, func() error { p.Owned = false; return nil })
+			err = fx.Do("release pod "+b.Name, func() error { p.Owned = false; return nil })
 		}
 		return true, err
 	}
-	return false, fmt.Errorf("pod %q belongs to the set and was not seen yet", b.Name)
+	return false, fmt.Errorf("pod %q belongs to the set and is not in the cache yet", b.Name)
 }
 
 func (m *Model) create(want *appv1.PodSet, b podset.NewPod) error {
-	if m.room >= 0 && len(m.actives()) >= m.room {
-		return fmt.Errorf("exceeded quota: pods=%d", m.room)
+	if m.quota >= 0 && len(m.actives()) >= m.quota {
+		return fmt.Errorf("exceeded quota: pods=%d", m.quota)
 	}
 	m.put(&pod{watched: true, Pod: podset.Pod{
 		Name: b.Name, Owned: true, Matches: true, Template: podset.Fingerprint(want), Attempt: b.Attempt,
 	}})
 	if n := len(m.actives()); n > int(want.Spec.Replicas) {
-		m.err = fmt.Errorf("pod %s was made, so there are %d, and %d are wanted", b.Name, n, want.Spec.Replicas)
+		m.err = fmt.Errorf("creation of pod %s makes %d pods, want at most %d", b.Name, n, want.Spec.Replicas)
 	}
 	return nil
 }
 
 func (m *Model) put(p *pod) {
-	m.born++
-	p.UID, p.Created = types.UID(fmt.Sprintf("uid-%d", m.born)), m.now
+	m.created++
+	p.UID, p.Created = types.UID(fmt.Sprintf("uid-%d", m.created)), m.now
 	m.pods = append(m.pods, p)
 }
 
-func (m *Model) named(name string) *pod {
+func (m *Model) find(name string) *pod {
 	for _, p := range m.pods {
 		if p.Name == name {
 			return p
@@ -219,7 +220,7 @@ func (m *Model) named(name string) *pod {
 	return nil
 }
 
-// actives are the pods that truly count.
+// actives returns the pods that count in fact.
 func (m *Model) actives() []*pod {
 	return slices.DeleteFunc(slices.Clone(m.pods), func(p *pod) bool { return p.foreign || !p.Active() })
 }

@@ -20,20 +20,20 @@ func set() *appv1.PodSet {
 	return p
 }
 
-func life() sim.Scenario[*appv1.PodSet, podset.World] {
+func scenario() sim.Scenario[*appv1.PodSet, podset.World] {
 	return sim.Scenario[*appv1.PodSet, podset.World]{
 		Planner: podset.Planner{}, Gates: podset.Gates(),
-		Begin: func(chance *rand.Rand) (*appv1.PodSet, sim.Model[*appv1.PodSet, podset.World]) {
+		Begin: func(rng *rand.Rand) (*appv1.PodSet, sim.Model[*appv1.PodSet, podset.World]) {
 			p := set()
-			p.Spec.Replicas = int32(chance.IntN(6))
+			p.Spec.Replicas = int32(rng.IntN(6))
 			return p, model.New()
 		},
-		Edit: func(want *appv1.PodSet, chance *rand.Rand) {
-			want.Spec.Replicas = int32(chance.IntN(6))
-			want.Spec.Template.Metadata.Labels = map[string]string{"edit": fmt.Sprint(chance.IntN(3))}
+		Edit: func(want *appv1.PodSet, rng *rand.Rand) {
+			want.Spec.Replicas = int32(rng.IntN(6))
+			want.Spec.Template.Metadata.Labels = map[string]string{"edit": fmt.Sprint(rng.IntN(3))}
 		},
 		Kept:          kept,
-		ConvergeTicks: 900, // what ends again and again is replaced after five minutes
+		ConvergeTicks: 900, // the backoff of a pod that finishes repeatedly is five minutes
 	}
 }
 
@@ -41,26 +41,26 @@ func kept(want *appv1.PodSet, seen podset.World) error {
 	podset.Planner{}.Status(want, seen)
 	s, n := want.Status, want.Spec.Replicas
 	if s.Replicas != n || s.AvailableReplicas != n || s.UpdatedReplicas != n {
-		return fmt.Errorf("of %d pods %d are there, %d available, %d updated", n, s.Replicas, s.AvailableReplicas, s.UpdatedReplicas)
+		return fmt.Errorf("of %d pods %d exist, %d are available, %d are updated", n, s.Replicas, s.AvailableReplicas, s.UpdatedReplicas)
 	}
 	if strays := seen.Strays(); len(strays) > 0 {
-		return fmt.Errorf("the set keeps %v, which is not its own", strays)
+		return fmt.Errorf("the set still owns %v, which do not match its labels", strays)
 	}
 	return nil
 }
 
-func TestLives(t *testing.T) { sim.RunSeeds(t, life(), 1000) }
+func TestScenario(t *testing.T) { sim.RunSeeds(t, scenario(), 1000) }
 
-// system runs the planner on the model, in logical time.
+// system runs the planner on the model, in simulated time.
 type system struct {
 	*model.Model
-	want   *appv1.PodSet
-	now    time.Time
-	chance *rand.Rand
+	want *appv1.PodSet
+	now  time.Time
+	rng  *rand.Rand
 }
 
 func newSystem(*testing.T) contract.System {
-	return &system{Model: model.New(), want: set(), now: time.Unix(1e9, 0), chance: rand.New(rand.NewPCG(1, 2))}
+	return &system{Model: model.New(), want: set(), now: time.Unix(1e9, 0), rng: rand.New(rand.NewPCG(1, 2))}
 }
 
 func (s *system) Apply(_ *testing.T, edit func(*appv1.PodSetSpec)) { edit(&s.want.Spec) }
@@ -99,11 +99,11 @@ func (s *system) Settles(t *testing.T, outcome lifecycle.Outcome, reason string)
 	return nil
 }
 
-// pass is a second with one turn of the operator in it.
+// pass advances the time by one second and runs one reconcile.
 func (s *system) pass(t *testing.T) lifecycle.Decision {
 	t.Helper()
 	s.now = s.now.Add(time.Second)
-	s.Tick(s.now, s.chance)
+	s.Tick(s.now, s.rng)
 	p := podset.Planner{}
 	if err := s.Provide(s.want, nil, sim.NoFaults()); err != nil {
 		t.Fatal(err)

@@ -6,11 +6,10 @@ import (
 	"time"
 )
 
-// PodsToDelete are the n pods that are missed least, in the order in which a ReplicaSet
-// chooses: one without a node before one with; pending before unknown before running;
-// not ready before ready; of lower deletion cost; on a node that has more of them;
-// ready for a shorter time; restarted more often; younger. The name decides the rest,
-// so that the same world always gives the same pods.
+// PodsToDelete returns the n pods to delete first, in the order of a ReplicaSet. The order
+// is: no node; pending, then unknown, then running; not ready; lower deletion cost; more
+// pods on the same node; ready for a shorter time; more restarts; younger. The name is
+// last, so that the same world always gives the same pods.
 func PodsToDelete(pods []Pod, n int) []Pod {
 	crowd := map[string]int{}
 	for _, p := range pods {
@@ -33,7 +32,7 @@ func PodsToDelete(pods []Pod, n int) []Pod {
 	return order[:min(max(0, n), len(order))]
 }
 
-// first orders what is so before what is not.
+// first orders true before false.
 func first(a, b bool) int {
 	switch {
 	case a == b:
@@ -44,7 +43,7 @@ func first(a, b bool) int {
 	return 1
 }
 
-// younger orders the later time first; a time that is not known counts as now.
+// younger orders the later time first. An unknown time counts as now.
 func younger(a, b time.Time) int {
 	if a.IsZero() || b.IsZero() {
 		return first(a.IsZero(), b.IsZero())

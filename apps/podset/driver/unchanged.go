@@ -14,41 +14,41 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// same fails if the set is not the one that was decided about any more. It asks the API
-// server itself: a set that is being deleted must not adopt what is to outlive it.
-func (d Driver) same(ctx context.Context, obj *appv1.PodSet) error {
+// checkSetUnchanged returns an error if the set changed since it was observed. It reads from the API
+// server: a set that is being deleted must not adopt pods that are to outlive it.
+func (d Driver) checkSetUnchanged(ctx context.Context, obj *appv1.PodSet) error {
 	now := &appv1.PodSet{}
 	err := d.live.Get(ctx, client.ObjectKeyFromObject(obj), now)
 	switch {
 	case client.IgnoreNotFound(err) != nil:
-		return fmt.Errorf("cannot see whether the set has changed: %w", err)
+		return fmt.Errorf("cannot read the set: %w", err)
 	case err != nil, now.UID != obj.UID, now.DeletionTimestamp != nil:
 		return &lifecycle.Deferred{Reason: "the set is being deleted"}
 	case now.Generation != obj.Generation:
-		return &lifecycle.Deferred{Reason: "the set has been changed meanwhile"}
+		return &lifecycle.Deferred{Reason: "the set has changed"}
 	}
 	return nil
 }
 
-// unmoved fails if the set, or the pods that count, are not as they were seen. The cache
-// of an operator that has just started may be older than what its predecessor did; two
-// requests before each step, however many pods it is about, keep it from doing that
-// again under other names.
-func (d Driver) unmoved(ctx context.Context, obj *appv1.PodSet, seen podset.World) error {
-	if err := d.same(ctx, obj); err != nil {
+// checkUnchanged returns an error if the set or its active pods changed since they were observed.
+// The cache of a new leader may be older than its predecessor's last step. Without this
+// check it would repeat the step with other pods. The check takes two requests, regardless
+// of the number of pods.
+func (d Driver) checkUnchanged(ctx context.Context, obj *appv1.PodSet, seen podset.World) error {
+	if err := d.checkSetUnchanged(ctx, obj); err != nil {
 		return err
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
 	err := d.live.List(ctx, list, client.InNamespace(obj.Namespace), client.MatchingLabels(podset.Selector(obj.Name)))
 	if err != nil {
-		return fmt.Errorf("cannot see whether the pods have changed: %w", err)
+		return fmt.Errorf("cannot list the pods: %w", err)
 	}
-	return agree(obj, seen, list.Items)
+	return checkPodsUnchanged(obj, seen, list.Items)
 }
 
-// agree compares what was seen with what there is.
-func agree(obj *appv1.PodSet, seen podset.World, pods []metav1.PartialObjectMetadata) error {
+// checkPodsUnchanged compares the observed pods with the live ones.
+func checkPodsUnchanged(obj *appv1.PodSet, seen podset.World, pods []metav1.PartialObjectMetadata) error {
 	known := make(map[types.UID]bool, len(seen.Pods))
 	for _, p := range seen.Pods {
 		known[p.UID] = true
@@ -61,12 +61,12 @@ func agree(obj *appv1.PodSet, seen podset.World, pods []metav1.PartialObjectMeta
 			continue
 		}
 		if stays[p.UID] = true; !known[p.UID] {
-			return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q was not seen yet", p.Name)}
+			return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q is not in the cache yet", p.Name)}
 		}
 	}
 	for _, p := range seen.Actives() {
 		if !stays[p.UID] {
-			return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q has gone meanwhile", p.Name)}
+			return &lifecycle.Deferred{Reason: fmt.Sprintf("pod %q is gone", p.Name)}
 		}
 	}
 	return nil

@@ -26,14 +26,14 @@ func smallWorlds(most int, do func(letters string)) {
 	grow("")
 }
 
-// From every small world the rules lead to rest, and on the way no step makes a pod too
-// many, and none takes away more than may be away.
+// From every small world the planner settles. On the way no step creates an excess pod,
+// and none makes more pods unavailable than allowed.
 func TestSmallWorlds(t *testing.T) {
 	worlds := 0
 	smallWorlds(4, func(letters string) {
 		for replicas := range int32(5) {
 			worlds++
-			if err := lives(replicas, letters); err != nil {
+			if err := converges(replicas, letters); err != nil {
 				t.Fatalf("%d of %q: %v", replicas, letters, err)
 			}
 		}
@@ -41,32 +41,32 @@ func TestSmallWorlds(t *testing.T) {
 	t.Logf("%d worlds", worlds)
 }
 
-func lives(replicas int32, letters string) error {
-	want, seen, told := set(replicas), world(letters), []string{}
+func converges(replicas int32, letters string) error {
+	want, seen, decisions := set(replicas), world(letters), []string{}
 	for range 40 {
 		d := podset.Planner{}.Next(want, seen, now)
-		told = append(told, d.String())
+		decisions = append(decisions, d.String())
 		if d.Outcome == lifecycle.OutcomeSettled {
-			return atRest(replicas, seen)
+			return checkSettled(replicas, seen)
 		}
 		if d.Outcome == lifecycle.OutcomeBlocked {
 			return fmt.Errorf("blocked: %s", d)
 		}
 		during, after := podset.Planner{}.Effect(seen, d.Step)
 		if d.Outcome == lifecycle.OutcomeProceed {
-			if err := harmless(replicas, seen, during, d.Step); err != nil {
-				return fmt.Errorf("%w\n%s", err, strings.Join(told, "\n"))
+			if err := checkStep(replicas, seen, during, d.Step); err != nil {
+				return fmt.Errorf("%w\n%s", err, strings.Join(decisions, "\n"))
 			}
 		}
 		seen = after
 	}
-	return fmt.Errorf("never at rest:\n%s", strings.Join(told, "\n"))
+	return fmt.Errorf("not settled:\n%s", strings.Join(decisions, "\n"))
 }
 
-func harmless(replicas int32, seen, during podset.World, s lifecycle.Step) error {
+func checkStep(replicas int32, seen, during podset.World, s lifecycle.Step) error {
 	was, is := len(seen.Actives()), len(during.Actives())
 	if is > was && is > int(replicas) && s.Name != podset.Adopt {
-		return fmt.Errorf("%s makes it %d", s, is)
+		return fmt.Errorf("%s gives %d pods", s, is)
 	}
 	if is < was && is < int(replicas) && s.Name != podset.ReplaceOutdated {
 		return fmt.Errorf("%s leaves %d", s, is)
@@ -84,26 +84,26 @@ func harmless(replicas int32, seen, during podset.World, s lifecycle.Step) error
 	return nil
 }
 
-func atRest(replicas int32, seen podset.World) error {
+func checkSettled(replicas int32, seen podset.World) error {
 	active := seen.Actives()
 	good := func(p podset.Pod) bool { return p.Ready && p.Template == podset.Fingerprint(set(replicas)) }
 	if len(active) != int(replicas) || slices.ContainsFunc(active, func(p podset.Pod) bool { return !good(p) }) {
-		return fmt.Errorf("at rest with %v", active)
+		return fmt.Errorf("settled with %v", active)
 	}
 	return nil
 }
 
-// A creation that is decided upon twice makes one pod: whatever subset of the new pods
-// another operator has made already, the names are those again.
-func TestTheSameNamesAgain(t *testing.T) {
+// A creation that is decided twice creates each pod once. If another operator has created
+// some of the new pods already, the names stay the same.
+func TestNewPodsHaveStableNames(t *testing.T) {
 	seen := world("rlrs")
-	births := podset.NewPods("web", seen, 3)
-	if got, want := fmt.Sprint(births), "[{web-4 0} {web-5 0} {web-6 0}]"; got != want {
+	pods := podset.NewPods("web", seen, 3)
+	if got, want := fmt.Sprint(pods), "[{web-4 0} {web-5 0} {web-6 0}]"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	seen.Pods = slices.Delete(seen.Pods, 1, 2)
 	if got, want := fmt.Sprint(podset.NewPods("web", seen, 2)), "[{web-1 0} {web-4 0}]"; got != want {
-		t.Errorf("the lowest number that is free comes first: got %s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -117,18 +117,18 @@ func TestNumbered(t *testing.T) {
 	}
 }
 
-func TestVictims(t *testing.T) {
+func TestPodsToDelete(t *testing.T) {
 	early, late := now.Add(-time.Hour), now
 	pod := func(name string, edit func(*podset.Pod)) podset.Pod {
-		p := podset.Pod{Name: name, Node: name, Phase: podset.Running, Ready: true, ReadySince: early, Created: early}
+		p := podset.Pod{Name: name, Node: name, Phase: podset.PhaseRunning, Ready: true, ReadySince: early, Created: early}
 		edit(&p)
 		return p
 	}
-	// In the order in which they go.
+	// The pods are in the order of their deletion.
 	want := []podset.Pod{
-		pod("unassigned", func(p *podset.Pod) { p.Node, p.Phase, p.Ready = "", podset.Pending, false }),
-		pod("pending", func(p *podset.Pod) { p.Phase, p.Ready = podset.Pending, false }),
-		pod("unknown", func(p *podset.Pod) { p.Phase = podset.Unknown }),
+		pod("unassigned", func(p *podset.Pod) { p.Node, p.Phase, p.Ready = "", podset.PhasePending, false }),
+		pod("pending", func(p *podset.Pod) { p.Phase, p.Ready = podset.PhasePending, false }),
+		pod("unknown", func(p *podset.Pod) { p.Phase = podset.PhaseUnknown }),
 		pod("unready", func(p *podset.Pod) { p.Ready, p.ReadySince = false, time.Time{} }),
 		pod("cheap", func(p *podset.Pod) { p.Cost = -5 }),
 		pod("crowded-a", func(p *podset.Pod) { p.Node, p.ReadySince = "n", late }),
@@ -144,7 +144,7 @@ func TestVictims(t *testing.T) {
 		got := podset.PodsToDelete(mixed, n)
 		for i := range n {
 			if len(got) != n || got[i].Name != want[i].Name {
-				t.Fatalf("victim %d is %s, want %s", i, got[i].Name, want[i].Name)
+				t.Fatalf("pod %d is %s, want %s", i, got[i].Name, want[i].Name)
 			}
 		}
 	}
