@@ -1,8 +1,8 @@
-// Package fakeapp is a small application with dangerous steps, for testing the
-// engine and the simulator. A ring is a quorum system whose members live in two
-// systems: the ring's own member list, and one ConfigMap each in Kubernetes, which
-// stands for a pod. Every change touches both, so an operator that dies between
-// the two leaves a state that some rule must recognise and finish.
+// Package fakeapp is a small application with dangerous steps, for tests of the engine and
+// the simulator. A ring is a quorum system whose members exist in two systems: the ring's
+// member list, and one ConfigMap per member in Kubernetes, which stands for a pod. Every
+// change touches both. An operator that dies in between leaves a state that some rule must
+// recognize and complete.
 package fakeapp
 
 import (
@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the ring's API.
+// GroupVersion is the API version of rings.
 var GroupVersion = schema.GroupVersion{Group: "ring.test.governor.dev", Version: "v1"}
 
-// AddToScheme registers the ring's kinds.
+// AddToScheme registers the kinds of the ring.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion, &Ring{}, &RingList{})
 	metav1.AddToGroupVersion(s, GroupVersion)
@@ -30,22 +30,22 @@ type Ring struct {
 	Status Status `json:"status,omitempty"`
 }
 
-// Spec is what the user wants.
+// Spec is the desired state.
 type Spec struct {
 	Size int `json:"size"`
-	// Secure gives the ring an authority, and certificates for its members and their
+	// Secure adds a certificate authority, and certificates for the members and their
 	// clients.
 	Secure bool `json:"secure,omitempty"`
-	// Disk only grows, as its definition has it.
+	// Disk can only grow; the CRD enforces it.
 	Disk int `json:"disk,omitempty"`
-	// Once cannot be changed when it is set, which the planner does not know.
+	// Once is immutable after it is set. The planner does not know that.
 	Once string `json:"once,omitempty"`
-	// Mood makes the planner misbehave: "panic" panics, "fail" cannot render, "broken" is a
-	// change that fails, "mad" one that may have failed.
+	// Mood makes the planner misbehave: "panic" panics, "fail" fails to render the
+	// resources, "broken" is a failed change, and "mad" is a change that may have failed.
 	Mood string `json:"mood,omitempty"`
 }
 
-// Status is what is.
+// Status is the observed state.
 type Status struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
@@ -60,7 +60,7 @@ type RingList struct { //nolint:revive // the API machinery wants this name
 	Items []Ring `json:"items"`
 }
 
-// StatusFields implements lifecycle.Custom.
+// StatusFields implements lifecycle.Resource.
 func (r *Ring) StatusFields() (*int64, *[]metav1.Condition) {
 	return &r.Status.ObservedGeneration, &r.Status.Conditions
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Lists is the ring's own system: the member list of every ring, which survives
-// the operator. It is safe for concurrent use.
+// Lists stores the member list of every ring. It survives the operator, and it is safe for
+// concurrent use.
 type Lists struct {
 	mu      sync.Mutex
 	rings   map[types.UID]World
@@ -25,17 +25,18 @@ type Lists struct {
 	refused int
 }
 
-// NewLists returns the member lists of no ring.
+// NewLists returns an empty Lists.
 func NewLists() *Lists { return &Lists{rings: map[types.UID]World{}} }
 
-// Refuse makes every ring answer each change with the error, until told nil.
+// Refuse makes every later change of a member list fail with the error. A nil error ends
+// that.
 func (l *Lists) Refuse(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refusal = err
 }
 
-// Refused is how many changes were answered with an error.
+// Refused returns how many changes have failed.
 func (l *Lists) Refused() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +58,7 @@ func (l *Lists) set(id types.UID, name string, revision int, to Member) error {
 		return l.refusal
 	}
 	if w.Revision != revision {
-		return errMoved
+		return errStale
 	}
 	if !slices.ContainsFunc(w.Members, func(m Member) bool { return m.Name == name }) {
 		w.Next++
@@ -71,7 +72,7 @@ func (l *Lists) set(id types.UID, name string, revision int, to Member) error {
 // MemberLabel marks the ConfigMaps that stand for pods.
 const MemberLabel = "ring.test.governor.dev/member"
 
-// healthKey is where such a ConfigMap says how the pod is.
+// healthKey is the ConfigMap key with the health of the pod.
 const healthKey = "health"
 
 type driver struct {
@@ -79,14 +80,14 @@ type driver struct {
 	lists  *Lists
 }
 
-// NewDriver returns the driver of rings whose member lists are given.
+// NewDriver returns the constructor of a driver that uses the member lists.
 func NewDriver(lists *Lists) func(client.Client, client.Reader) lifecycle.Driver[*Ring, World] {
 	return func(c client.Client, _ client.Reader) lifecycle.Driver[*Ring, World] {
 		return driver{client: c, lists: lists}
 	}
 }
 
-// Observe implements lifecycle.Driver: both systems, as one world.
+// Observe implements lifecycle.Driver. It combines both systems into one world.
 func (d driver) Observe(ctx context.Context, r *Ring) (World, error) {
 	w := d.lists.get(r.UID)
 	pods := &corev1.ConfigMapList{}

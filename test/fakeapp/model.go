@@ -9,7 +9,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// Model is a ring and its cluster in memory. It implements sim.Model.
+// Model is an in-memory ring and cluster. It implements sim.Model.
 type Model struct {
 	world    World
 	provided map[string]bool
@@ -18,7 +18,7 @@ type Model struct {
 // NewModel returns an empty ring.
 func NewModel() *Model { return &Model{provided: map[string]bool{}} }
 
-var errMoved = errors.New("the member list has changed since it was observed")
+var errStale = errors.New("the member list has changed since it was observed")
 
 // Observe implements sim.Model.
 func (m *Model) Observe(time.Time) World { return m.world.copy() }
@@ -37,7 +37,7 @@ func (m *Model) Provide(_ *Ring, resources []lifecycle.Object, fx *sim.Effects) 
 	return nil
 }
 
-// Act implements sim.Model: each contact with one of the two systems is an effect.
+// Act implements sim.Model. Each request to one of the two systems is an effect.
 func (m *Model) Act(_ *Ring, seen World, s lifecycle.Step, fx *sim.Effects) error {
 	pod := func(h Health) func() error {
 		return func() error { return m.edit(s.Target, func(x *Member) { x.Pod = h }) }
@@ -75,7 +75,7 @@ func (m *Model) edit(name string, change func(*Member)) error {
 
 func (m *Model) list(seen World, name string) error {
 	if seen.Revision != m.world.Revision {
-		return errMoved
+		return errStale
 	}
 	first := m.world.count(listed) == 0
 	m.world.Revision++
@@ -83,11 +83,11 @@ func (m *Model) list(seen World, name string) error {
 	return m.edit(name, func(x *Member) { x.Listed, x.Voter = true, first })
 }
 
-// relist changes a member's place in the list. Like a real quorum system it
-// refuses, on its own account, a change that would cost the quorum.
+// relist changes a member's entry in the list. Like a real quorum system, it rejects a
+// change that would lose the quorum.
 func (m *Model) relist(seen World, name string, to Member) error {
 	if seen.Revision != m.world.Revision {
-		return errMoved
+		return errStale
 	}
 	after := m.world.change(name, func(x *Member) { x.Listed, x.Voter = to.Listed, to.Voter })
 	if after.missing() > m.world.missing() {
@@ -98,23 +98,23 @@ func (m *Model) relist(seen World, name string, to Member) error {
 	return nil
 }
 
-// Tick implements sim.Model: pods that start become healthy.
-func (m *Model) Tick(_ time.Time, chance *rand.Rand) {
+// Tick implements sim.Model. Starting pods become healthy.
+func (m *Model) Tick(_ time.Time, rng *rand.Rand) {
 	for i := range m.world.Members {
-		if m.world.Members[i].Pod == Starting && chance.IntN(3) == 0 {
+		if m.world.Members[i].Pod == Starting && rng.IntN(3) == 0 {
 			m.world.Members[i].Pod = Healthy
 		}
 	}
 }
 
-// Break implements sim.Model: it takes a pod down, for a while or for good, as
-// long as the quorum survives it.
-func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
+// Break implements sim.Model. It takes a pod down, for a while or for good, if the quorum
+// survives that.
+func (m *Model) Break(_ time.Time, rng *rand.Rand) string {
 	if len(m.world.Members) == 0 {
 		return ""
 	}
-	victim := m.world.Members[chance.IntN(len(m.world.Members))]
-	to := []Health{Starting, Lost}[chance.IntN(2)]
+	victim := m.world.Members[rng.IntN(len(m.world.Members))]
+	to := []Health{Starting, Lost}[rng.IntN(2)]
 	broken := m.world.change(victim.Name, func(x *Member) { x.Pod = to })
 	if victim.Pod != Healthy || broken.missing() > 0 {
 		return ""

@@ -11,7 +11,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Planner is the ring's rule book.
+// Planner implements lifecycle.Planner for rings.
 type Planner struct{}
 
 // KeepsQuorum promises that a majority of the voters is healthy.
@@ -23,14 +23,14 @@ var KeepsQuorum = lifecycle.Gate[World]{
 	},
 }
 
-// Resources is one ConfigMap that names the ring, and one more for odd sizes, so
-// that something is pruned when the size changes. A secure ring has certificates.
+// Resources returns one ConfigMap, and a second one for odd sizes, so that a change of the
+// size prunes an object. A secure ring also has certificates.
 func (Planner) Resources(want *Ring, _ World) ([]lifecycle.Object, error) {
 	switch want.Spec.Mood {
 	case "panic":
-		panic("the planner is in a bad mood")
+		panic("spec.mood is panic")
 	case "fail":
-		return nil, errors.New("spec.mood: this mood cannot be rendered; remove it")
+		return nil, errors.New("spec.mood: the resources cannot be rendered; remove it")
 	}
 	objects := []lifecycle.Object{configMap(want.Name)}
 	if want.Spec.Size%2 == 1 {
@@ -57,7 +57,7 @@ func configMap(name string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string]string{"ring": name}}
 }
 
-// Next reads like a runbook page.
+// Next lists the rules in order of precedence.
 func (Planner) Next(want *Ring, seen World, _ time.Time) lifecycle.Decision {
 	size := want.Spec.Size
 	if want.DeletionTimestamp != nil {
@@ -66,7 +66,7 @@ func (Planner) Next(want *Ring, seen World, _ time.Time) lifecycle.Decision {
 	return lifecycle.First(
 		brokenChange(want),
 		suspectChange(want, seen),
-		podOfNobody(seen),
+		orphanPod(seen),
 		memberWithoutPod(seen),
 		lostMember(seen),
 		startingMember(seen),
@@ -94,9 +94,10 @@ func brokenChange(want *Ring) lifecycle.Decision {
 	return lifecycle.Fail("ChangeFailed", "No member can live in this mood. Correct spec.mood.")
 }
 
-// suspectChange cannot tell a member that the spec has made mad from one that is ill.
+// suspectChange blocks if a member is inconsistent. The spec may be the cause, or the
+// member may have failed by itself.
 func suspectChange(want *Ring, seen World) lifecycle.Decision {
-	if _, mad := seen.find(func(m Member) bool { return m.Pod == Mad }); !mad && want.Spec.Mood != "mad" {
+	if _, inconsistent := seen.find(func(m Member) bool { return m.Pod == Mad }); !inconsistent && want.Spec.Mood != "mad" {
 		return lifecycle.Decision{}
 	}
 	d := lifecycle.Block("Mad", "No member makes sense. Correct spec.mood if it is the reason.")
@@ -104,9 +105,9 @@ func suspectChange(want *Ring, seen World) lifecycle.Decision {
 	return d
 }
 
-func podOfNobody(seen World) lifecycle.Decision {
+func orphanPod(seen World) lifecycle.Decision {
 	if m, ok := seen.find(func(m Member) bool { return !m.Listed }); ok {
-		return lifecycle.Proceed(step("DeletePod", m.Name, "PodOfNobody", lifecycle.ClassRoutine, lifecycle.IntentRepair))
+		return lifecycle.Proceed(step("DeletePod", m.Name, "OrphanPod", lifecycle.ClassRoutine, lifecycle.IntentRepair))
 	}
 	return lifecycle.Decision{}
 }
@@ -118,8 +119,7 @@ func memberWithoutPod(seen World) lifecycle.Decision {
 	return lifecycle.Decision{}
 }
 
-// startingMember waits: whoever changes the list while a member is starting
-// may find that the quorum depended on it.
+// startingMember waits, because the quorum may depend on the member that is starting.
 func startingMember(seen World) lifecycle.Decision {
 	if m, ok := seen.find(func(m Member) bool { return m.Listed && m.Pod == Starting }); ok {
 		return lifecycle.WaitFor(step("CaughtUp", m.Name, "MemberStarting", lifecycle.ClassRoutine, lifecycle.IntentChange), time.Time{})
@@ -157,8 +157,8 @@ func tooFewMembers(size int, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(step("Add", name, "TooFewMembers", lifecycle.ClassRoutine, lifecycle.IntentChange))
 }
 
-// Effect says what a step or a wait does to the world. The removed member is gone
-// at once; the added one is a learner without a pod at its worst.
+// Effect returns the world during and after a step or a wait. A removed member is gone at
+// once. An added one is, in the worst case, a learner without a pod.
 func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	edit := func(e func(*Member)) World { return seen.change(s.Target, e) }
 	switch s.Name {
@@ -193,13 +193,13 @@ func (Planner) Status(want *Ring, seen World) {
 	}
 }
 
-// Conditions tells whether the ring has a quorum.
+// Conditions reports whether the ring has a quorum.
 func (Planner) Conditions(_ *Ring, seen World, _ lifecycle.Decision) []lifecycle.Condition {
 	ok := seen.missing() == 0
 	return []lifecycle.Condition{{Type: "Quorum", Status: lifecycle.StatusOf(ok), Reason: "Counted"}}
 }
 
-// Retain implements lifecycle.Retainer: disks only grow.
+// Retain implements lifecycle.Retainer: disks can only grow.
 func (Planner) Retain(now, earlier *Ring) []string {
 	if earlier.Spec.Disk >= now.Spec.Disk {
 		return nil
@@ -208,11 +208,11 @@ func (Planner) Retain(now, earlier *Ring) []string {
 	return []string{fmt.Sprintf("spec.disk stays %d, as disks only grow", now.Spec.Disk)}
 }
 
-// Unknowns implements lifecycle.Doubter: a pod may be in no known state.
+// Unknowns reports the pods in an unknown state.
 func (Planner) Unknowns(seen World) (all []string) {
 	for _, m := range seen.Members {
 		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost && m.Pod != Mad {
-			all = append(all, "How "+m.Name+" is.")
+			all = append(all, "The state of "+m.Name+".")
 		}
 	}
 	return all

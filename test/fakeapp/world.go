@@ -2,10 +2,11 @@ package fakeapp
 
 import "slices"
 
-// Health is how a member's pod is.
+// Health is the state of a member's pod.
 type Health string
 
-// A pod is absent until it is created, starts, is ready, and may be lost for good.
+// A pod is absent, then starts, then is healthy, and may be lost for good. Mad means that
+// its state makes no sense.
 const (
 	Absent   Health = ""
 	Starting Health = "Starting"
@@ -22,12 +23,13 @@ type Member struct {
 	Pod    Health
 }
 
-// World is a ring as observed, members sorted by name.
+// World is the observed state of a ring. Members are sorted by name.
 type World struct {
 	Members []Member
-	// Revision changes with the member list; Act refuses to act on an old one.
+	// Revision changes with the member list. Act rejects a step that was decided on an
+	// older one.
 	Revision int
-	// Next is the number of the next new member; names are never used again.
+	// Next is the number of the next new member. Names are never reused.
 	Next int
 }
 
@@ -58,7 +60,7 @@ func listed(m Member) bool       { return m.Listed }
 func voter(m Member) bool        { return m.Listed && m.Voter }
 func healthyVoter(m Member) bool { return voter(m) && m.Pod == Healthy }
 
-// missing is how many healthy voters are lacking for a quorum.
+// missing returns how many more healthy voters a quorum needs.
 func (w World) missing() int {
 	voters := w.count(voter)
 	if voters == 0 {
@@ -67,8 +69,8 @@ func (w World) missing() int {
 	return max(0, voters/2+1-w.count(healthyVoter))
 }
 
-// change returns the world with the named member changed, or dropped if neither
-// system knows it any more.
+// change returns the world with the named member changed. It drops a member that neither
+// system knows any longer.
 func (w World) change(name string, edit func(*Member)) World {
 	w = w.copy()
 	i := slices.IndexFunc(w.Members, func(m Member) bool { return m.Name == name })

@@ -7,15 +7,15 @@ import (
 	"github.com/governor-dev/governor/lifecycle/plannertest"
 )
 
-// states are those that a member may be in between any two effects of the operator.
+// states are the states of a member between any two effects of the operator.
 var states = []Member{
 	{Listed: true, Voter: true, Pod: Healthy}, {Listed: true, Voter: true, Pod: Starting}, {Listed: true, Voter: true, Pod: Lost},
 	{Listed: true, Voter: true}, {Listed: true, Pod: Healthy}, {Listed: true, Pod: Starting}, {Listed: true, Pod: Lost}, {Listed: true},
 	{Pod: Healthy}, {Pod: Lost},
 }
 
-// SmallWorlds are all rings of up to so many members that have a quorum and at most one learner, each with every wish
-// up to that size.
+// SmallWorlds yields all rings of up to most members that have a quorum and at most one
+// learner, each with every size up to most.
 func SmallWorlds(most int) iter.Seq2[*Ring, World] {
 	return func(yield func(*Ring, World) bool) {
 		for members := range plannertest.Bags(most, states...) {

@@ -16,17 +16,17 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-func life() sim.Scenario[*fakeapp.Ring, fakeapp.World] {
+func scenario() sim.Scenario[*fakeapp.Ring, fakeapp.World] {
 	return sim.Scenario[*fakeapp.Ring, fakeapp.World]{
 		Planner: fakeapp.Planner{},
 		Gates:   []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum},
-		Begin: func(chance *rand.Rand) (*fakeapp.Ring, sim.Model[*fakeapp.Ring, fakeapp.World]) {
+		Begin: func(rng *rand.Rand) (*fakeapp.Ring, sim.Model[*fakeapp.Ring, fakeapp.World]) {
 			r := &fakeapp.Ring{}
 			r.Name = "r"
-			r.Spec.Size = 1 + chance.IntN(5)
+			r.Spec.Size = 1 + rng.IntN(5)
 			return r, fakeapp.NewModel()
 		},
-		Edit: func(want *fakeapp.Ring, chance *rand.Rand) { want.Spec.Size = 1 + chance.IntN(5) },
+		Edit: func(want *fakeapp.Ring, rng *rand.Rand) { want.Spec.Size = 1 + rng.IntN(5) },
 		Safe: safe,
 		Kept: func(want *fakeapp.Ring, seen fakeapp.World) error {
 			if len(seen.Members) != want.Spec.Size {
@@ -37,8 +37,8 @@ func life() sim.Scenario[*fakeapp.Ring, fakeapp.World] {
 	}
 }
 
-// safe: once there is a second voter, a majority of the voters is healthy, and
-// never are there two learners.
+// safe checks the invariants. With two or more voters, a majority of them is healthy.
+// There are never two learners.
 func safe(seen fakeapp.World) error {
 	learners, voters := 0, 0
 	for _, m := range seen.Members {
@@ -58,18 +58,17 @@ func safe(seen fakeapp.World) error {
 	return nil
 }
 
-func TestLives(t *testing.T) { sim.RunSeeds(t, life(), 2000) }
+func TestScenario(t *testing.T) { sim.RunSeeds(t, scenario(), 2000) }
 
-func TestTheSameSeedIsTheSameLife(t *testing.T) {
+func TestSameSeedGivesSameRun(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
-		if diff := cmp.Diff(sim.Run(life(), seed).Transcript, sim.Run(life(), seed).Transcript); diff != "" {
-			t.Fatalf("seed %d lived two lives: %s", seed, diff)
+		if diff := cmp.Diff(sim.Run(scenario(), seed).Transcript, sim.Run(scenario(), seed).Transcript); diff != "" {
+			t.Fatalf("seed %d gave two different runs: %s", seed, diff)
 		}
 	}
 }
 
-// without is the planner with one rule taken away, to see that the simulator
-// notices.
+// without is the planner without one rule, to check that the simulator detects it.
 type without struct {
 	fakeapp.Planner
 	reason string
@@ -78,19 +77,19 @@ type without struct {
 func (p without) Next(want *fakeapp.Ring, seen fakeapp.World, now time.Time) lifecycle.Decision {
 	d := p.Planner.Next(want, seen, now)
 	if d.Reason == p.reason {
-		return lifecycle.Settled("Careless", "")
+		return lifecycle.Settled("RuleDisabled", "")
 	}
 	return d
 }
 
-func TestTheSimulatorFindsWhatIsWrong(t *testing.T) {
+func TestSimulatorDetectsMissingRules(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		spoil  func(*sim.Scenario[*fakeapp.Ring, fakeapp.World])
+		edit   func(*sim.Scenario[*fakeapp.Ring, fakeapp.World])
 		want   string
 	}{
-		"NoRuleForHalfDone": {
-			"a crash between the two systems must be finished by a rule",
+		"NoRuleForIncompleteStep": {
+			"a rule must complete a step after a crash between the two systems",
 			func(l *sim.Scenario[*fakeapp.Ring, fakeapp.World]) { l.Planner = without{reason: "MemberWithoutPod"} },
 			"settled, but",
 		},
@@ -102,8 +101,8 @@ func TestTheSimulatorFindsWhatIsWrong(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			l := life()
-			c.spoil(&l)
+			l := scenario()
+			c.edit(&l)
 			l.Kept = allHealthy
 			var errs []string
 			for seed := uint64(1); seed <= 100; seed++ {
@@ -112,7 +111,7 @@ func TestTheSimulatorFindsWhatIsWrong(t *testing.T) {
 				}
 			}
 			if !slices.ContainsFunc(errs, func(e string) bool { return strings.Contains(e, c.want) }) {
-				t.Errorf("%s, and 100 lives did not show it: %q", c.reason, errs)
+				t.Errorf("%s, and 100 runs did not detect it: %q", c.reason, errs)
 			}
 		})
 	}

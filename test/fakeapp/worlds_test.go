@@ -12,16 +12,16 @@ import (
 
 func subject() plannertest.Subject[*fakeapp.Ring, fakeapp.World] {
 	return plannertest.Subject[*fakeapp.Ring, fakeapp.World]{
-		Planner: fakeapp.Planner{}, Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum}, Safe: safe, Kept: life().Kept,
+		Planner: fakeapp.Planner{}, Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum}, Safe: safe, Kept: scenario().Kept,
 	}
 }
 
 func TestEverySmallWorld(t *testing.T) { plannertest.Worlds(t, subject(), fakeapp.SmallWorlds(4)) }
 
-// The revision is the driver's affair: it is not foretold.
+// The driver owns the revision, so it is not predicted.
 func TestEffects(t *testing.T) {
 	plannertest.Effects(t, plannertest.ModelCheck[*fakeapp.Ring, fakeapp.World]{
-		Scenario: life(), Normalize: func(seen fakeapp.World, _ lifecycle.Step) any { seen.Revision = 0; return seen },
+		Scenario: scenario(), Normalize: func(seen fakeapp.World, _ lifecycle.Step) any { seen.Revision = 0; return seen },
 	}, 50)
 }
 
