@@ -11,17 +11,17 @@ import (
 	"google.golang.org/grpc"
 )
 
-// page is how many keys are read at once.
-const page = 5000
+// pageSize is the number of keys per read.
+const pageSize = 5000
 
-// lookAgain is the pause between two attempts to read everything.
-const lookAgain = 200 * time.Millisecond
+// retryPause is the pause between two attempts to read all keys.
+const retryPause = 200 * time.Millisecond
 
-// Lost reads back every acknowledged key, linearizably, and names those that are not
-// there as they were acknowledged. The error says that they could not be read before
-// the context ended: then nothing is known.
+// Lost reads back every acknowledged key, linearizably. It returns the keys that are
+// missing or have another revision than the acknowledged one. The error means that the
+// keys could not be read before the context ended: then the result is unknown.
 func (w *Witness) Lost(ctx context.Context) ([]string, error) {
-	again := time.NewTicker(lookAgain)
+	again := time.NewTicker(retryPause)
 	defer again.Stop()
 	for nth := 0; ; nth++ {
 		found, err := w.read(ctx, nth)
@@ -30,7 +30,7 @@ func (w *Witness) Lost(ctx context.Context) ([]string, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("cannot read back what was written: %w", errors.Join(err, ctx.Err()))
+			return nil, fmt.Errorf("cannot read back the acknowledged keys: %w", errors.Join(err, ctx.Err()))
 		case <-again.C:
 		}
 	}
@@ -53,45 +53,45 @@ func (w *Witness) missing(found map[string]int64) []string {
 
 // read returns the revision of every key.
 func (w *Witness) read(ctx context.Context, nth int) (map[string]int64, error) {
-	line := w.dial(ctx, nth)
-	if line == nil {
+	conn := w.dial(ctx, nth)
+	if conn == nil {
 		return nil, w.Tally().LastFailure
 	}
-	defer hangUp(line)
+	defer closeConn(conn)
 	found := map[string]int64{}
 	from := []byte(w.options.Prefix)
 	for {
-		answer, err := w.readPage(ctx, line, from)
+		response, err := w.readPage(ctx, conn, from)
 		if err != nil {
 			return nil, err
 		}
-		for _, kv := range answer.Kvs {
+		for _, kv := range response.Kvs {
 			if !bytes.Equal(kv.Key, kv.Value) {
 				return nil, fmt.Errorf("%s has the value %q", kv.Key, kv.Value)
 			}
 			found[string(kv.Key)] = kv.ModRevision
 			from = append(kv.Key, 0)
 		}
-		if !answer.More {
+		if !response.More {
 			return found, nil
 		}
 	}
 }
 
-func (w *Witness) readPage(ctx context.Context, line *grpc.ClientConn, from []byte) (*pb.RangeResponse, error) {
+func (w *Witness) readPage(ctx context.Context, conn *grpc.ClientConn, from []byte) (*pb.RangeResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*w.options.Patience)
 	defer cancel()
-	return pb.NewKVClient(line).Range(ctx, &pb.RangeRequest{Key: from, RangeEnd: end(w.options.Prefix), Limit: page})
+	return pb.NewKVClient(conn).Range(ctx, &pb.RangeRequest{Key: from, RangeEnd: end(w.options.Prefix), Limit: pageSize})
 }
 
-// end is the first key that does not have the prefix.
+// end returns the first key after those with the prefix.
 func end(prefix string) []byte {
 	e := []byte(prefix)
 	e[len(e)-1]++
 	return e
 }
 
-// Count is how many keys with the prefix there are, whoever wrote them.
+// Count returns the number of keys with the prefix, including those of other clients.
 func Count(ctx context.Context, o Options) (int, error) {
 	found, err := (&Witness{options: o.filled()}).read(ctx, 0)
 	return len(found), err

@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Find returns the addresses (host:port) of the members that clients may use now.
-// It is asked before each new connection.
+// Find returns the addresses (host:port) of the members that clients may use now. It is
+// called before each new connection.
 type Find func(context.Context) ([]string, error)
 
-// Options of a witness.
+// Options of a Witness.
 type Options struct {
-	// Find the members.
+	// Find finds the members.
 	Find Find
-	// TLS is nil where clients do not encrypt. Its ServerName must be one that all
-	// members' certificates have.
+	// TLS is nil if clients do not use TLS. Every member's certificate must include its
+	// ServerName.
 	TLS *tls.Config
-	// Pace is the time from one write to the next of each connection; 20 ms if zero.
+	// Pace is the interval between two writes of a connection; 20 ms if zero.
 	Pace time.Duration
-	// Connections that write, 4 if zero.
+	// Connections is the number of connections that write; 4 if zero.
 	Connections int
-	// Patience is after how long an unanswered write counts as failed, and its
-	// connection as broken; a second if zero.
+	// Patience is the timeout of a write, after which its connection counts as broken; one
+	// second if zero.
 	Patience time.Duration
-	// Prefix of the keys, "witness/" if empty.
+	// Prefix is the prefix of the keys; "witness/" if empty.
 	Prefix string
 }
 
@@ -47,7 +47,7 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Witness writes until it is stopped. Its methods may be called meanwhile.
+// Witness writes until it is stopped. Its methods may be called at any time.
 type Witness struct {
 	options Options
 	cancel  context.CancelFunc
@@ -57,7 +57,7 @@ type Witness struct {
 	mu       sync.Mutex
 	ended    time.Time // zero while it writes
 	next     int
-	acked    []ack // in the order of their times
+	acked    []ack // sorted by time
 	failed   int
 	failure  error
 	clusters map[uint64]bool
@@ -70,7 +70,7 @@ type ack struct {
 	at       time.Time
 }
 
-// Start begins to write.
+// Start starts to write.
 func Start(ctx context.Context, o Options) *Witness {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &Witness{options: o.filled(), cancel: cancel, began: time.Now(), clusters: map[uint64]bool{}}
@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) *Witness {
 	return w
 }
 
-// Stop ends the writing; a second time it does nothing.
+// Stop ends the writes. Later calls do nothing.
 func (w *Witness) Stop() {
 	w.cancel()
 	w.writers.Wait()
@@ -91,20 +91,20 @@ func (w *Witness) Stop() {
 	}
 }
 
-// Tally is what a witness has seen so far.
+// Tally summarizes the writes so far.
 type Tally struct {
-	// Acknowledged writes, and those of which nobody knows what became of them.
+	// Acknowledged counts the acknowledged writes, Failed those with an unknown result.
 	Acknowledged, Failed int
-	// LastFailure is in etcd's words; nil if none has failed.
+	// LastFailure is the last error; nil if no write has failed.
 	LastFailure error
-	// Silence is for how long no write has been acknowledged up to now, or up to
-	// the end; LongestGap the longest such time.
+	// Silence is the time since the last acknowledged write, up to now or the end.
+	// LongestGap is the longest such time.
 	Silence, LongestGap time.Duration
-	// Clusters are the IDs that acknowledgements came from: one, or data was lost.
+	// Clusters are the cluster IDs of the acknowledgements. More than one means lost data.
 	Clusters []uint64
 }
 
-// Tally may be asked at any time.
+// Tally returns the present tally. It may be called at any time.
 func (w *Witness) Tally() Tally {
 	gap := w.LongestGap(w.began)
 	w.mu.Lock()
@@ -117,8 +117,8 @@ func (w *Witness) Tally() Tally {
 	return t
 }
 
-// LongestGap is the longest time without an acknowledgement since then; a gap that
-// began earlier counts from then on.
+// LongestGap returns the longest time without an acknowledgement after since. A gap that
+// began earlier counts from since.
 func (w *Witness) LongestGap(since time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -131,16 +131,16 @@ func (w *Witness) LongestGap(since time.Time) time.Duration {
 	return max(longest, w.now().Sub(before))
 }
 
-// String is the tally in one line.
+// String returns the tally in one line.
 func (t Tally) String() string {
-	said := fmt.Sprintf("%d writes acknowledged, %d unknown, longest gap %s", t.Acknowledged, t.Failed, t.LongestGap.Round(time.Millisecond))
+	text := fmt.Sprintf("%d writes acknowledged, %d unknown, longest gap %s", t.Acknowledged, t.Failed, t.LongestGap.Round(time.Millisecond))
 	if t.LastFailure != nil {
-		said += fmt.Sprintf(" (last: %v)", t.LastFailure)
+		text += fmt.Sprintf(" (last: %v)", t.LastFailure)
 	}
-	return said
+	return text
 }
 
-// now is the end, once that has come.
+// now returns the present time, or the end of the writes.
 func (w *Witness) now() time.Time {
 	if w.ended.IsZero() {
 		return time.Now()

@@ -17,7 +17,7 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// member is an etcd of maps that can be told to fail.
+// member is an in-memory etcd member that can fail.
 type member struct {
 	pb.UnimplementedKVServer
 
@@ -38,7 +38,7 @@ func (m *member) Put(_ context.Context, r *pb.PutRequest) (*pb.PutResponse, erro
 	return &pb.PutResponse{Header: &pb.ResponseHeader{ClusterId: 7, Revision: m.revision}}, nil
 }
 
-// Range answers three keys at a time.
+// Range returns at most three keys.
 func (m *member) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -49,11 +49,11 @@ func (m *member) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse
 		}
 	}
 	slices.Sort(names)
-	answer := &pb.RangeResponse{More: len(names) > 3}
+	response := &pb.RangeResponse{More: len(names) > 3}
 	for _, name := range names[:min(3, len(names))] {
-		answer.Kvs = append(answer.Kvs, m.kvs[name])
+		response.Kvs = append(response.Kvs, m.kvs[name])
 	}
-	return answer, nil
+	return response, nil
 }
 
 func (m *member) set(broken bool) {
@@ -87,7 +87,7 @@ func start(t *testing.T, m *member, connections int, addresses ...string) *consi
 	return w
 }
 
-// await waits for the tally to be so.
+// await waits until the tally satisfies is.
 func await(t *testing.T, w *consistencyclient.Witness, is func(consistencyclient.Tally) bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
@@ -108,9 +108,9 @@ func acknowledged(n int) func(consistencyclient.Tally) bool {
 	return func(t consistencyclient.Tally) bool { return t.Acknowledged >= n }
 }
 
-func TestWhatIsThereIsNotLost(t *testing.T) {
+func TestPresentKeysAreNotLost(t *testing.T) {
 	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
-	w := start(t, m, 4, "127.0.0.1:1") // nobody listens there
+	w := start(t, m, 4, "127.0.0.1:1") // no member listens at this address
 	await(t, w, acknowledged(20))
 	w.Stop()
 	if lost, err := w.Lost(t.Context()); err != nil || len(lost) > 0 {
@@ -121,9 +121,9 @@ func TestWhatIsThereIsNotLost(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsLost(t *testing.T) {
+func TestMissingOrRewrittenKeysAreLost(t *testing.T) {
 	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
-	w := start(t, m, 1) // so that of ten acknowledged keys none is still under way
+	w := start(t, m, 1) // no write is in flight when ten are acknowledged
 	await(t, w, acknowledged(10))
 	w.Stop()
 	m.mu.Lock()
@@ -135,11 +135,11 @@ func TestWhatIsNotThereIsLost(t *testing.T) {
 		t.Errorf("lost %v, %v, want two", lost, err)
 	}
 	if !strings.Contains(strings.Join(lost, " "), "00000005 (acknowledged as") {
-		t.Errorf("a key that was written again must be told: %v", lost)
+		t.Errorf("got %v, want the key with another revision", lost)
 	}
 }
 
-func TestGaps(t *testing.T) {
+func TestLongestGap(t *testing.T) {
 	m := &member{kvs: map[string]*mvccpb.KeyValue{}}
 	w := start(t, m, 4)
 	await(t, w, acknowledged(10))
@@ -148,24 +148,24 @@ func TestGaps(t *testing.T) {
 	m.set(false)
 	before := w.Tally().Acknowledged
 	await(t, w, acknowledged(before+10))
-	mended := time.Now()
+	recovered := time.Now()
 	await(t, w, acknowledged(w.Tally().Acknowledged+10))
 	w.Stop()
 	longest := w.Tally().LongestGap
 	if longest < time.Second {
 		t.Errorf("the longest gap is %s", longest)
 	}
-	if gap := w.LongestGap(mended); gap >= longest {
-		t.Errorf("since it was mended the longest gap is %s", gap)
+	if gap := w.LongestGap(recovered); gap >= longest {
+		t.Errorf("after the recovery the longest gap is %s", gap)
 	}
 }
 
-func TestUnreadableIsNotLost(t *testing.T) {
+func TestLostFailsIfNoMemberIsReachable(t *testing.T) {
 	w := consistencyclient.Start(t.Context(), consistencyclient.Options{Find: func(context.Context) ([]string, error) { return nil, nil }})
 	w.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if lost, err := w.Lost(ctx); err == nil {
-		t.Errorf("lost %v, want an error: nobody could be asked", lost)
+		t.Errorf("lost %v, want an error: no member is reachable", lost)
 	}
 }

@@ -1,9 +1,8 @@
-// Package consistencyclient is a client of etcd that remembers what etcd acknowledged. Tests,
-// the demo and the benchmark let one write while they break things, and ask it
-// afterwards whether anything was lost, and how long nobody could write.
+// Package consistencyclient is an etcd client that records the writes that etcd
+// acknowledged. Tests, the demo and the benchmark run it while they inject faults.
+// Afterwards they check whether a write was lost, and how long writes were unavailable.
 //
-// It behaves as a client of the Service does: each of its connections goes to one
-// member until that fails, and then to another one that is ready. It never writes a
-// key twice, so each acknowledged key must later be found with the revision that
-// etcd answered with.
+// It behaves like a client of the Service. Each of its connections uses one member until
+// that member fails, and then another ready member. It never writes a key twice, so each
+// acknowledged key must later have the revision that etcd acknowledged.
 package consistencyclient

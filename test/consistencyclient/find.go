@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Service finds those to whom the Service would send a client. While the API server
-// is away these are the last known, as they are for every node.
+// Service finds the members to which the Service routes clients. While the API server is
+// down it returns the last known ones, as a node's proxy does.
 func Service(reader client.Reader, service types.NamespacedName) Find {
 	var mu sync.Mutex
 	var last []string
@@ -28,13 +28,13 @@ func Service(reader client.Reader, service types.NamespacedName) Find {
 		case err == nil:
 			last = addresses(slicesOf.Items)
 		case len(last) == 0:
-			return nil, fmt.Errorf("cannot find who is behind the Service %s: %w", service, err)
+			return nil, fmt.Errorf("cannot list the endpoints of the Service %s: %w", service, err)
 		}
 		return slices.Clone(last), nil
 	}
 }
 
-// addresses are those of the ready endpoints, at the first port.
+// addresses returns the addresses of the ready endpoints, at the first port.
 func addresses(all []discoveryv1.EndpointSlice) []string {
 	var found []string
 	for _, s := range all {

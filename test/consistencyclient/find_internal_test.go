@@ -25,29 +25,29 @@ func slice(name, service string, endpoints ...discoveryv1.Endpoint) *discoveryv1
 	}
 }
 
-// A client is sent to who is ready, of this Service; and to the last known while the
-// API server is away.
-func TestServiceFindsWhoIsReady(t *testing.T) {
-	away := false
+// Clients use the ready endpoints of this Service only. While the API server is down they
+// use the last known ones.
+func TestServiceFindsReadyEndpoints(t *testing.T) {
+	down := false
 	api := interceptor.NewClient(fake.NewClientBuilder().WithObjects(
 		slice("a", "e-client", endpoint("10.0.0.2", true), endpoint("10.0.0.3", false)),
 		slice("b", "e-client", endpoint("10.0.0.1", true)), slice("c", "other", endpoint("10.0.0.9", true)),
 	).Build(), interceptor.Funcs{
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			if away {
-				return errors.New("away")
+			if down {
+				return errors.New("unavailable")
 			}
 			return c.List(ctx, list, opts...)
 		},
 	})
 	find := Service(api, types.NamespacedName{Namespace: "ns", Name: "e-client"})
-	for _, away = range []bool{false, true} {
+	for _, down = range []bool{false, true} {
 		got, err := find(t.Context())
 		if diff := cmp.Diff([]string{"10.0.0.1:2379", "10.0.0.2:2379"}, got); err != nil || diff != "" {
-			t.Errorf("with the API server away = %v: %v %s", away, err, diff)
+			t.Errorf("with the API server down = %v: %v %s", down, err, diff)
 		}
 	}
 	if got, err := Service(api, types.NamespacedName{Namespace: "ns", Name: "e-client"})(t.Context()); err == nil {
-		t.Errorf("nobody was ever found, but %v", got)
+		t.Errorf("got %v, want an error: no endpoint is known", got)
 	}
 }

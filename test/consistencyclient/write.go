@@ -13,55 +13,55 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-var errNobody = errors.New("no member is there to be written to")
+var errNoMember = errors.New("no member is available")
 
-// write is one connection's life. The first goes to the first member that is found,
-// the next to the next, and after a failure to the one that follows.
+// write is the loop of one connection. The nth connection starts with the nth member
+// found, and uses the next one after a failure.
 func (w *Witness) write(ctx context.Context, nth int) {
 	tick := time.NewTicker(w.options.Pace)
 	defer tick.Stop()
-	var line *grpc.ClientConn
+	var conn *grpc.ClientConn
 	for {
 		select {
 		case <-ctx.Done():
-			hangUp(line)
+			closeConn(conn)
 			return
 		case <-tick.C:
 		}
-		if line == nil {
-			line = w.dial(ctx, nth)
+		if conn == nil {
+			conn = w.dial(ctx, nth)
 			nth++
 		}
-		if line != nil && !w.put(ctx, line) {
-			hangUp(line)
-			line = nil
+		if conn != nil && !w.put(ctx, conn) {
+			closeConn(conn)
+			conn = nil
 		}
 	}
 }
 
-func hangUp(line *grpc.ClientConn) {
-	if line != nil {
-		_ = line.Close()
+func closeConn(conn *grpc.ClientConn) {
+	if conn != nil {
+		_ = conn.Close()
 	}
 }
 
-// dial returns nil if nobody is there.
+// dial returns nil if no member is available.
 func (w *Witness) dial(ctx context.Context, nth int) *grpc.ClientConn {
 	ctx, cancel := context.WithTimeout(ctx, w.options.Patience)
 	defer cancel()
 	found, err := w.options.Find(ctx)
 	if err == nil && len(found) == 0 {
-		err = errNobody
+		err = errNoMember
 	}
-	var line *grpc.ClientConn
+	var conn *grpc.ClientConn
 	if err == nil {
-		line, err = connect(found[nth%len(found)], w.options.TLS)
+		conn, err = connect(found[nth%len(found)], w.options.TLS)
 	}
 	if err != nil {
-		w.remember(err)
+		w.setFailure(err)
 		return nil
 	}
-	return line
+	return conn
 }
 
 func connect(address string, config *tls.Config) (*grpc.ClientConn, error) {
@@ -73,19 +73,19 @@ func connect(address string, config *tls.Config) (*grpc.ClientConn, error) {
 		grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 }
 
-// put writes one new key and says whether etcd acknowledged it.
-func (w *Witness) put(ctx context.Context, line *grpc.ClientConn) bool {
+// put writes one new key and reports whether etcd acknowledged it.
+func (w *Witness) put(ctx context.Context, conn *grpc.ClientConn) bool {
 	key := w.newKey()
 	limited, cancel := context.WithTimeout(ctx, w.options.Patience)
 	defer cancel()
-	answer, err := pb.NewKVClient(line).Put(limited, &pb.PutRequest{Key: []byte(key), Value: []byte(key)})
+	response, err := pb.NewKVClient(conn).Put(limited, &pb.PutRequest{Key: []byte(key), Value: []byte(key)})
 	if err != nil {
 		if ctx.Err() == nil {
-			w.missed(err)
+			w.countFailure(err)
 		}
 		return false
 	}
-	w.note(key, answer.Header)
+	w.acknowledge(key, response.Header)
 	return true
 }
 
@@ -96,21 +96,21 @@ func (w *Witness) newKey() string {
 	return fmt.Sprintf("%s%08d", w.options.Prefix, w.next)
 }
 
-func (w *Witness) note(key string, h *pb.ResponseHeader) {
+func (w *Witness) acknowledge(key string, h *pb.ResponseHeader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.acked = append(w.acked, ack{key, h.GetRevision(), time.Now()})
 	w.clusters[h.GetClusterId()] = true
 }
 
-func (w *Witness) missed(err error) {
-	w.remember(err)
+func (w *Witness) countFailure(err error) {
+	w.setFailure(err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed++
 }
 
-func (w *Witness) remember(err error) {
+func (w *Witness) setFailure(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failure = err
