@@ -1,7 +1,7 @@
-// Package previewcheck holds previews to what comes of them: it compares the objects that
-// an operator provides before and after a change, and says what became of them in the
-// words of a preview. It looks at whole objects, and so at more than a preview knows:
-// what nobody foretold shows.
+// Package previewcheck compares previews with reality. It compares the objects that an
+// operator applied before and after a change, and describes the difference in the form of
+// a preview. It compares whole objects, so it also finds changes that the preview did not
+// predict.
 package previewcheck
 
 import (
@@ -25,20 +25,20 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// Observer looks at what is provided for one object.
+// Observer reads the objects that are applied for one custom resource.
 type Observer struct {
 	Client    client.Client
 	Namespace string
-	// Instance is the name of the object, and App that of its application.
+	// Instance is the name of the custom resource, and App is the name of its application.
 	Instance, App string
-	// Kinds may be provided.
+	// Kinds are the kinds of objects that may be applied.
 	Kinds []schema.GroupVersionKind
 }
 
-// Snapshot is what is provided, by kind and name.
+// Snapshot contains the applied objects by kind and name.
 type Snapshot map[string]*unstructured.Unstructured
 
-// Look returns what is there and is not being deleted.
+// Look returns the applied objects that are not being deleted.
 func (o Observer) Look(ctx context.Context) (Snapshot, error) {
 	seen := Snapshot{}
 	for _, gvk := range o.Kinds {
@@ -59,8 +59,8 @@ func (o Observer) Look(ctx context.Context) (Snapshot, error) {
 	return seen, nil
 }
 
-// stripped is the object without what the API server and Kubernetes' own controllers
-// write into every object.
+// stripped returns the object without the fields that the API server and Kubernetes' own
+// controllers set in every object.
 func stripped(u unstructured.Unstructured) *unstructured.Unstructured {
 	unstructured.RemoveNestedField(u.Object, "status")
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
@@ -73,7 +73,7 @@ func stripped(u unstructured.Unstructured) *unstructured.Unstructured {
 	return &u
 }
 
-// Became says what became of one snapshot until the other, sorted by kind and name.
+// Became returns the changes from one snapshot to the other, sorted by kind and name.
 func Became(scheme *runtime.Scheme, before, after Snapshot) ([]preview.Resource, error) {
 	types := applyconfigurations.NewTypeConverter(scheme)
 	var all []preview.Resource
@@ -99,7 +99,7 @@ func Became(scheme *runtime.Scheme, before, after Snapshot) ([]preview.Resource,
 	return Sorted(all), nil
 }
 
-// Sorted are the resources by kind and name, and their fields by path.
+// Sorted returns the resources sorted by kind and name, and their fields sorted by path.
 func Sorted(all []preview.Resource) []preview.Resource {
 	all = slices.Clone(all)
 	slices.SortFunc(all, func(a, b preview.Resource) int {
@@ -112,8 +112,8 @@ func Sorted(all []preview.Resource) []preview.Resource {
 	return all
 }
 
-// difference are the fields in which two states of an object differ, with the values;
-// of a Secret without.
+// difference returns the fields in which two states of an object differ, with their
+// values. The values of a Secret are omitted.
 func difference(types managedfields.TypeConverter, was, is *unstructured.Unstructured) ([]preview.Field, error) {
 	before, err := types.ObjectToTyped(was)
 	if err != nil {
@@ -131,18 +131,18 @@ func difference(types managedfields.TypeConverter, was, is *unstructured.Unstruc
 	changed.Added.Union(changed.Removed).Union(changed.Modified).Leaves().Iterate(func(p fieldpath.Path) {
 		f := preview.Field{Path: strings.TrimPrefix(p.String(), ".")}
 		if is.GetKind() != "Secret" {
-			f.From, f.To = at(was.Object, p), at(is.Object, p)
+			f.From, f.To = valueAt(was.Object, p), valueAt(is.Object, p)
 		}
 		fields = append(fields, f)
 	})
 	return fields, nil
 }
 
-// at is the value at the path as JSON; empty if there is none.
-func at(content map[string]any, p fieldpath.Path) string {
+// valueAt returns the value at the path as JSON; empty if there is none.
+func valueAt(content map[string]any, p fieldpath.Path) string {
 	found := value.NewValueInterface(content)
 	for _, element := range p {
-		if found = step(found, element); found == nil || found.IsNull() {
+		if found = child(found, element); found == nil || found.IsNull() {
 			return ""
 		}
 	}
@@ -153,7 +153,7 @@ func at(content map[string]any, p fieldpath.Path) string {
 	return string(raw)
 }
 
-func step(in value.Value, to fieldpath.PathElement) value.Value {
+func child(in value.Value, to fieldpath.PathElement) value.Value {
 	switch {
 	case to.FieldName != nil && in.IsMap():
 		found, _ := in.AsMap().Get(*to.FieldName)
@@ -163,14 +163,14 @@ func step(in value.Value, to fieldpath.PathElement) value.Value {
 	}
 	for i := range in.AsList().Length() {
 		item := in.AsList().At(i)
-		if to.Index != nil && *to.Index == i || to.Value != nil && value.Equals(item, *to.Value) || to.Key != nil && keyed(item, *to.Key) {
+		if to.Index != nil && *to.Index == i || to.Value != nil && value.Equals(item, *to.Value) || to.Key != nil && hasKey(item, *to.Key) {
 			return item
 		}
 	}
 	return nil
 }
 
-func keyed(item value.Value, by value.FieldList) bool {
+func hasKey(item value.Value, by value.FieldList) bool {
 	return item.IsMap() && !slices.ContainsFunc(by, func(f value.Field) bool {
 		has, ok := item.AsMap().Get(f.Name)
 		return !ok || !value.Equals(has, f.Value)
