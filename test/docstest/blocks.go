@@ -1,14 +1,14 @@
-// Package docstest does what the guide for authors says, as a reader would: it runs its commands, makes its edits, and
-// compares what is shown. So a page cannot say what is not so.
+// Package docstest tests the authoring guide. It runs the commands, makes the edits, and
+// compares the output, as a reader would.
 //
-// What a fenced block is follows from what is behind its fence:
+// The info string of a fenced block determines its test:
 //
-//	sh                  commands; "sh test" where no cluster is, "sh cluster" where one is, "exit=1" for what must fail
-//	text                what the commands above print; … is anything
-//	text kit            what the test kit says of its own mistakes: package trial compares it
+//	sh                  commands; "sh test" without a cluster, "sh cluster" with one, "exit=1" if they must fail
+//	text                the output of the commands above; … matches anything
+//	text kit            an error message of the test kit: package plannertest compares it
 //	go FILE             a new file of the project
-//	diff FILE           an edit of one: hunks with @@ between them, each found once; "undo" takes it back after the text below
-//	go quote=FILE       what stands in a file of Governor's, word for word
+//	diff FILE           an edit of a file: hunks separated by @@, each found once; "undo" reverts it after the text below
+//	go quote=FILE       a verbatim quote from a file of Governor
 package docstest
 
 import (
@@ -19,31 +19,32 @@ import (
 	"strings"
 )
 
-// Afternoon are the pages through which one project goes, on a cluster and without one, in their order.
+// Afternoon lists the pages that build one project, with and without a cluster, in their
+// order.
 var Afternoon = []string{"walk.md", "upgrade.md", "simulation.md"}
 
-// Mistakes is the page that goes on from there, without a cluster.
+// Mistakes is the page that continues that project, without a cluster.
 const Mistakes = "mistakes.md"
 
 // Block is a fenced block of a page.
 type Block struct {
-	// Page and Line are where it begins.
+	// Page and Line are the position of the block.
 	Page string
 	Line int
-	// Language is the word behind the fence, Words the others.
+	// Language is the first word of the info string, Words are the others.
 	Language string
 	Words    []string
-	// Text is what is in it.
+	// Text is the content.
 	Text string
 }
 
-// String says where the block is.
+// String returns the position of the block.
 func (b Block) String() string { return fmt.Sprintf("%s:%d (%s)", b.Page, b.Line, b.Language) }
 
-// Has reports whether the word stands behind the fence.
+// Has reports whether the info string contains the word.
 func (b Block) Has(word string) bool { return slices.Contains(b.Words, word) }
 
-// Value returns what stands behind name=, or nothing.
+// Value returns the value of name= in the info string, or "".
 func (b Block) Value(name string) string {
 	for _, w := range b.Words {
 		if value, ok := strings.CutPrefix(w, name+"="); ok {
@@ -53,7 +54,7 @@ func (b Block) Value(name string) string {
 	return ""
 }
 
-// File is the file that the block is, or changes; empty if it is none.
+// File returns the file that the block creates or edits; empty if there is none.
 func (b Block) File() string {
 	if len(b.Words) == 0 || strings.Contains(b.Words[0], "=") {
 		return ""
@@ -93,24 +94,24 @@ func Read(path string) (all []Block, err error) {
 		}
 	}
 	if open != nil {
-		return nil, fmt.Errorf("%s has no end", open)
+		return nil, fmt.Errorf("%s is not closed", open)
 	}
 	return all, nil
 }
 
-// Runner says who does what the block of a page says; empty if nobody does.
+// Runner returns how the block is tested; empty if nothing tests it.
 func (b Block) Runner() string {
-	walked := slices.Contains(Afternoon, b.Page) || b.Page == Mistakes && !b.Has("cluster")
+	isProject := slices.Contains(Afternoon, b.Page) || b.Page == Mistakes && !b.Has("cluster")
 	switch {
 	case b.Language == "go" && b.Value("quote") != "":
 		return "quote"
-	case walked && b.Language == "sh":
+	case isProject && b.Language == "sh":
 		return "commands"
 	case b.Language == "text" && b.Has("kit"):
 		return "kit"
-	case walked && b.Language == "text":
+	case isProject && b.Language == "text":
 		return "output"
-	case walked && (b.Language == "go" || b.Language == "diff") && b.File() != "":
+	case isProject && (b.Language == "go" || b.Language == "diff") && b.File() != "":
 		return "edit"
 	}
 	return ""

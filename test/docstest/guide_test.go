@@ -12,7 +12,7 @@ import (
 
 const folder = "../../docs/authoring"
 
-// blocks are those of all pages.
+// blocks returns the blocks of all pages.
 func blocks(t *testing.T) (all []docstest.Block) {
 	t.Helper()
 	pages, err := docstest.Pages(folder)
@@ -29,25 +29,26 @@ func blocks(t *testing.T) (all []docstest.Block) {
 	return all
 }
 
-// Somebody does what every block says: the scaffold's tests where no cluster is needed, the e2e tests where one is.
-func TestEveryBlockIsRunBySomebody(t *testing.T) {
+// Every block is tested: by the scaffold's tests if it needs no cluster, and by the e2e
+// tests otherwise.
+func TestEveryBlockIsTested(t *testing.T) {
 	for _, b := range blocks(t) {
 		if b.Runner() == "" {
-			t.Errorf("%s is run by nobody", b)
+			t.Errorf("nothing tests %s", b)
 		}
 		for _, w := range b.Words {
 			known := slices.Contains([]string{"test", "cluster", "undo", "kit", b.File()}, w) || b.Value("exit") != "" || b.Value("quote") != ""
 			if !known {
-				t.Errorf("%s: nobody knows what %q means", b, w)
+				t.Errorf("%s: unknown word %q", b, w)
 			}
 		}
 		if b.Has("test") && b.Has("cluster") {
-			t.Errorf("%s is run by nobody: it is for tests without a cluster and for those with one", b)
+			t.Errorf("%s has both test and cluster", b)
 		}
 	}
 }
 
-// What is quoted is in the file, word for word.
+// Every quote is in its file, word for word.
 func TestQuotes(t *testing.T) {
 	n := 0
 	for _, b := range blocks(t) {
@@ -65,7 +66,7 @@ func TestQuotes(t *testing.T) {
 	}
 }
 
-func TestABlockThatNobodyRuns(t *testing.T) {
+func TestRunnerRejectsUntestableBlocks(t *testing.T) {
 	for name, b := range map[string]docstest.Block{
 		"NoLanguage":  {Page: "walk.md"},
 		"NoCluster":   {Page: "mistakes.md", Language: "sh", Words: []string{"cluster"}},
@@ -74,8 +75,8 @@ func TestABlockThatNobodyRuns(t *testing.T) {
 		"Unknown":     {Page: "walk.md", Language: "yaml", Words: []string{"a.yaml"}},
 		"NamelessRef": {Page: "steps.md", Language: "go", Words: []string{"quote="}},
 	} {
-		if who := b.Runner(); who != "" {
-			t.Errorf("%s: %s", name, who)
+		if runner := b.Runner(); runner != "" {
+			t.Errorf("%s: %s", name, runner)
 		}
 	}
 }

@@ -11,20 +11,21 @@ import (
 	"testing"
 )
 
-// Reader follows the guide in a directory of their own, in which governor is the clone.
+// Reader follows the guide in a temporary directory that contains a clone named governor.
 type Reader struct {
-	// Cluster says that there is one, and that the commands which need one are run; those for tests are not, then.
+	// Cluster selects the blocks for readers with a cluster, instead of the blocks for
+	// tests without one.
 	Cluster bool
-	// Env is set for all commands, besides the process's own.
+	// Env is added to the environment of all commands.
 	Env []string
 
 	dir, state string
-	said       string // by the commands run last
-	silent     bool   // the commands above were not for this reader
+	output     string // output of the last commands
+	skipped    bool   // the last commands were skipped
 	undo       map[string]string
 }
 
-// NewReader returns a reader who has a clone of Governor, and nothing else.
+// NewReader returns a reader with a clone of Governor.
 func NewReader(t *testing.T, clone string) *Reader {
 	t.Helper()
 	r := &Reader{dir: t.TempDir(), undo: map[string]string{}}
@@ -35,14 +36,14 @@ func NewReader(t *testing.T, clone string) *Reader {
 	return r
 }
 
-// Follow does what the blocks say, in their order. What is shown and was not said fails the test; what cannot be done
-// ends it.
+// Follow tests the blocks in their order. A wrong output fails the test; a block that
+// cannot run ends it.
 func (r *Reader) Follow(t *testing.T, blocks []Block) {
 	t.Helper()
 	for _, b := range blocks {
 		err := r.do(t, b)
 		switch {
-		case errors.Is(err, errOther):
+		case errors.Is(err, errOutput):
 			t.Errorf("%s: %v", b, err)
 		case err != nil:
 			t.Fatalf("%s: %v", b, err)
@@ -50,8 +51,8 @@ func (r *Reader) Follow(t *testing.T, blocks []Block) {
 	}
 }
 
-// errOther says that something else was said than is shown.
-var errOther = errors.New("the guide is wrong")
+// errOutput reports that the output differs from the page.
+var errOutput = errors.New("the guide shows another output")
 
 func (r *Reader) do(t *testing.T, b Block) error {
 	t.Helper()
@@ -62,23 +63,24 @@ func (r *Reader) do(t *testing.T, b Block) error {
 		return r.compare(b)
 	case "edit":
 		return r.edit(b)
-	case "quote", "kit": // compared where it comes from
+	case "quote", "kit": // tested where the text comes from
 		return nil
 	}
-	return fmt.Errorf("nobody knows what to do with it")
+	return fmt.Errorf("the block has no test")
 }
 
-// run runs the commands in one shell that goes on where the last one ended, with its directory and variables.
+// run runs the commands in a shell that continues with the directory and variables of the
+// last one.
 func (r *Reader) run(t *testing.T, b Block) error {
 	t.Helper()
-	if r.silent = b.Has("cluster") && !r.Cluster || b.Has("test") && r.Cluster; r.silent {
+	if r.skipped = b.Has("cluster") && !r.Cluster || b.Has("test") && r.Cluster; r.skipped {
 		return nil
 	}
 	script := fmt.Sprintf("cd %q; if test -f %[2]q; then . %[2]q; fi; set -e -o pipefail\n%s\nexport -p >%[2]q; echo \"cd $PWD\" >>%[2]q\n", r.dir, r.state, b.Text)
 	cmd := exec.CommandContext(t.Context(), "bash", "-c", script)
 	cmd.Env = append(os.Environ(), r.Env...)
 	out, err := cmd.CombinedOutput()
-	r.said = string(out)
+	r.output = string(out)
 	t.Logf("%s:\n%s\n%s", b, b.Text, out)
 	exit := "0"
 	if cmd.ProcessState != nil {
@@ -90,9 +92,9 @@ func (r *Reader) run(t *testing.T, b Block) error {
 	return nil
 }
 
-// compare requires that the commands have said what is shown, whatever the spaces, and takes edits back.
+// compare checks the output against the block, ignoring whitespace, and reverts edits.
 func (r *Reader) compare(b Block) error {
-	if r.silent {
+	if r.skipped {
 		return nil
 	}
 	for path, content := range r.undo {
@@ -101,28 +103,28 @@ func (r *Reader) compare(b Block) error {
 		}
 	}
 	clear(r.undo)
-	if !shows(b.Text, r.said) {
-		return fmt.Errorf("%w: it shows\n%s\nand this was said:\n%s", errOther, b.Text, r.said)
+	if !shows(b.Text, r.output) {
+		return fmt.Errorf("%w:\n%s\nthe output is:\n%s", errOutput, b.Text, r.output)
 	}
 	return nil
 }
 
-// shows reports whether what was said has what is shown, in which … is anything.
-func shows(shown, said string) bool {
+// shows reports whether the output contains the shown text, in which … matches anything.
+func shows(shown, output string) bool {
 	var parts []string
 	for part := range strings.SplitSeq(strings.Join(strings.Fields(shown), " "), "…") {
 		parts = append(parts, regexp.QuoteMeta(part))
 	}
-	return regexp.MustCompile(strings.Join(parts, ".*")).MatchString(strings.Join(strings.Fields(said), " "))
+	return regexp.MustCompile(strings.Join(parts, ".*")).MatchString(strings.Join(strings.Fields(output), " "))
 }
 
-// edit makes the file, or changes it.
+// edit creates the file, or changes it.
 func (r *Reader) edit(b Block) error {
 	path := filepath.Join(r.dir, "pond", b.File())
 	raw, err := os.ReadFile(path)
 	if b.Language == "go" {
 		if err == nil {
-			return fmt.Errorf("%s is there already", b.File())
+			return fmt.Errorf("%s exists already", b.File())
 		}
 		return os.WriteFile(path, []byte(b.Text), 0o600)
 	}
@@ -139,8 +141,8 @@ func (r *Reader) edit(b Block) error {
 	return os.WriteFile(path, []byte(changed), 0o600)
 }
 
-// patched applies hunks that have no line numbers: what they begin from must be there once. A hunk of changed lines
-// without a context may be parts of lines.
+// patched applies hunks without line numbers. The old text of a hunk must occur exactly
+// once. A hunk of changed lines without context may match parts of lines.
 func patched(content, diff string) (string, error) {
 	for hunk := range strings.SplitSeq(diff, "@@\n") {
 		var before, after strings.Builder
@@ -161,7 +163,7 @@ func patched(content, diff string) (string, error) {
 			was, is = strings.TrimSuffix(was, "\n"), strings.TrimSuffix(is, "\n")
 		}
 		if n := strings.Count(content, was); n != 1 {
-			return "", fmt.Errorf("this is there %d times, and must be there once:\n%s", n, was)
+			return "", fmt.Errorf("the text occurs %d times, want once:\n%s", n, was)
 		}
 		content = strings.Replace(content, was, is, 1)
 	}

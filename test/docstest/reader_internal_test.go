@@ -9,9 +9,9 @@ func TestPatched(t *testing.T) {
 	}{
 		"Lines":   {"lines with a context", "a\nb\nc\n", " a\n-b\n+x\n+y\n", "a\nx\ny\nc\n", false},
 		"Part":    {"a part of a line", "f(one, two)\n", "-one, two\n+both\n", "f(both)\n", false},
-		"Hunks":   {"one after the other", "a\nb\n", "-a\n+x\n@@\n-b\n+y\n", "x\ny\n", false},
-		"Missing": {"what is not there", "a\n", "-b\n+c\n", "", true},
-		"Twice":   {"what is there twice", "a\na\n", "-a\n+c\n", "", true},
+		"Hunks":   {"several hunks", "a\nb\n", "-a\n+x\n@@\n-b\n+y\n", "x\ny\n", false},
+		"Missing": {"a missing text", "a\n", "-b\n+c\n", "", true},
+		"Twice":   {"a text that occurs twice", "a\na\n", "-a\n+c\n", "", true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -24,11 +24,11 @@ func TestPatched(t *testing.T) {
 }
 
 func TestShows(t *testing.T) {
-	said := "NAME   SIZE\nmine   2   True\n"
+	output := "NAME   SIZE\nmine   2   True\n"
 	for shown, want := range map[string]bool{
 		"NAME SIZE\nmine 2": true, "NAME … True\n": true, "mine … 3": false, "True … NAME": false, "mine 2 T.ue": false,
 	} {
-		if got := shows(shown, said); got != want {
+		if got := shows(shown, output); got != want {
 			t.Errorf("%q: %v", shown, got)
 		}
 	}
