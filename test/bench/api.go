@@ -18,11 +18,11 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 )
 
-// operatorUser is who the operator is to the API server.
+// operatorUser is the user name of the operator.
 const operatorUser = "governor"
 
-// auditPolicy has one line for each request, written before its answer. Everybody's are
-// audited, so that counting costs the plain calls as much as the operator.
+// auditPolicy logs one line per request, before the response is sent. It audits all users,
+// so that the cost is the same for the plain calls and for the operator.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
@@ -38,7 +38,7 @@ type api struct {
 	env        *envtest.Environment
 	folder     string
 	kubeconfig string
-	ledger     *ledger
+	auditLog   *auditLog
 }
 
 func startAPI(crds string) (*api, error) {
@@ -50,7 +50,7 @@ func startAPI(crds string) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &api{folder: folder, ledger: &ledger{path: filepath.Join(folder, "audit.log")}}
+	a := &api{folder: folder, auditLog: &auditLog{path: filepath.Join(folder, "audit.log")}}
 	if err := a.start(crds); err != nil {
 		a.stop()
 		return nil, fmt.Errorf("cannot start the API server: %w", err)
@@ -67,8 +67,8 @@ func (a *api) start(crds string) error {
 	a.env.ControlPlane.GetAPIServer().Configure().
 		Append("disable-admission-plugins", "ServiceAccount").
 		Append("audit-policy-file", policy).
-		Append("audit-log-path", a.ledger.path).
-		Append("audit-log-maxsize", "10000") // megabytes: a rotated file would lose count
+		Append("audit-log-path", a.auditLog.path).
+		Append("audit-log-maxsize", "10000") // megabytes: rotation would lose requests
 	config, err := a.env.Start()
 	if err != nil {
 		return err
@@ -87,12 +87,12 @@ func (a *api) connect(config *rest.Config) error {
 		return err
 	}
 	a.config, a.Client = config, c
-	return a.admit()
+	return a.writeKubeconfig()
 }
 
-// admit writes the operator's kubeconfig. Its user is in the same group as the
-// plain calls' is, so that the API server queues both alike.
-func (a *api) admit() error {
+// writeKubeconfig writes the operator's kubeconfig. Its user is in the same group as the user of the
+// plain calls, so that API priority and fairness treats both the same.
+func (a *api) writeKubeconfig() error {
 	user, err := a.env.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:masters"}}, nil)
 	if err != nil {
 		return err
@@ -116,8 +116,8 @@ func (a *api) newNamespace(ctx context.Context, name string) error {
 	return a.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// clear deletes what one measurement made, so that the next one meets the same API
-// server.
+// clear deletes the objects of one measurement, so that the next one starts with the same
+// API server.
 func (a *api) clear(ctx context.Context, namespace string) error {
 	var errs []error
 	for _, kind := range append(children(), &cachev1.Memcached{}, &corev1.Pod{}, &corev1.Event{}) {

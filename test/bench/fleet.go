@@ -11,18 +11,18 @@ import (
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 )
 
-// fleet is what was measured with one number of objects: the round in the middle.
+// fleet is the result for one number of objects: the median round.
 type fleet struct {
 	Objects int `json:"objects"`
-	// Rounds are the ratios to plain calls one by one of all rounds, the least first.
+	// Rounds are the ratios to sequential plain calls of all rounds, in ascending order.
 	Rounds     []float64 `json:"createRatiosSequential"`
 	Sequential plain     `json:"plainSequential"`
 	Parallel   plain     `json:"plainParallel"`
 	Create     phase     `json:"create"`
-	Rest       calm      `json:"rest"`
+	Idle       idle      `json:"rest"`
 	Change     phase     `json:"change"`
 
-	// The operator's time by that of the plain calls, and all work by all work.
+	// The ratios compare the operator with the plain calls, in time and in CPU time.
 	CreateRatio           float64 `json:"createRatio"`
 	CreateRatioSequential float64 `json:"createRatioSequential"`
 	CreateRatioChildren   float64 `json:"createRatioChildrenOnly"`
@@ -31,26 +31,26 @@ type fleet struct {
 	ChangeWorkRatio       float64 `json:"changeWorkRatio"`
 }
 
-// phase is what the operator needed to bring all objects to where they should be.
+// phase is the cost of bringing all objects to their desired state.
 type phase struct {
-	Span              span     `json:"span"`
-	CPUSeconds        float64  `json:"operatorCPUSeconds"`
-	TurnsPerObject    float64  `json:"turnsPerObject"`
-	Requests          requests `json:"requests"`
-	RequestsPerObject float64  `json:"requestsPerObject"`
-	WritesPerObject   float64  `json:"writesPerObject"`
+	Span                span     `json:"span"`
+	CPUSeconds          float64  `json:"operatorCPUSeconds"`
+	ReconcilesPerObject float64  `json:"turnsPerObject"`
+	Requests            requests `json:"requests"`
+	RequestsPerObject   float64  `json:"requestsPerObject"`
+	WritesPerObject     float64  `json:"writesPerObject"`
 }
 
-// calm is what the operator does when there is nothing to do.
-type calm struct {
+// idle is the cost of the operator when nothing changes.
+type idle struct {
 	Requests   requests `json:"requests"`
 	Writes     int      `json:"writes"`
 	CPUPercent float64  `json:"cpuPercent"`
 	RSS        int64    `json:"rssBytes"`
 }
 
-// measureRounds measures a fleet again and again, for the machine's speed changes within
-// minutes, and plain calls and operator take turns.
+// measureRounds measures a fleet several times, alternating plain calls and the operator,
+// because the machine's speed changes within minutes.
 func measureRounds(ctx context.Context, api *api, o options, n int) (fleet, error) {
 	var all []fleet
 	for i := range o.rounds {
@@ -62,17 +62,17 @@ func measureRounds(ctx context.Context, api *api, o options, n int) (fleet, erro
 		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b fleet) int { return cmp.Compare(a.CreateRatioSequential, b.CreateRatioSequential) })
-	middle := all[len(all)/2]
+	median := all[len(all)/2]
 	for _, f := range all {
-		middle.Rounds = append(middle.Rounds, f.CreateRatioSequential)
+		median.Rounds = append(median.Rounds, f.CreateRatioSequential)
 	}
-	return middle, nil
+	return median, nil
 }
 
 func measureFleet(ctx context.Context, api *api, o options, n, round int) (f fleet, err error) {
 	f.Objects = n
 	named := fmt.Sprintf("%d-%d", n, round)
-	progress("%d objects: plain calls, one after the other", n)
+	progress("%d objects: sequential plain calls", n)
 	if f.Sequential, err = measurePlain(ctx, api, o, "sequential-"+named, n, 1); err != nil {
 		return f, err
 	}
@@ -88,7 +88,7 @@ func measureFleet(ctx context.Context, api *api, o options, n, round int) (f fle
 func (f *fleet) measureOperator(ctx context.Context, api *api, o options, namespace string) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience+o.rest)
 	defer cancel()
-	s, err := openStage(ctx, api, namespace)
+	s, err := openEnv(ctx, api, namespace)
 	if err != nil {
 		return err
 	}
@@ -98,26 +98,26 @@ func (f *fleet) measureOperator(ctx context.Context, api *api, o options, namesp
 		return err
 	}
 	defer p.stop()
-	m := meter{stage: s, process: p, n: f.Objects}
-	return f.life(ctx, m, o.rest)
+	m := meter{env: s, process: p, n: f.Objects}
+	return f.measurePhases(ctx, m, o.rest)
 }
 
-// life has the fleet created, left in peace, and changed.
-func (f *fleet) life(ctx context.Context, m meter, peace time.Duration) (err error) {
+// measurePhases creates the fleet, leaves it idle, and changes it.
+func (f *fleet) measurePhases(ctx context.Context, m meter, duration time.Duration) (err error) {
 	progress("%d objects: the operator, from nothing to ready", f.Objects)
 	f.Create, err = m.phase(ctx, 1, func(ctx context.Context, i int) error {
-		return m.stage.api.Create(ctx, newMemcached(m.stage.namespace, i))
+		return m.env.api.Create(ctx, newMemcached(m.env.namespace, i))
 	})
 	if err != nil {
 		return err
 	}
-	progress("%d objects: the operator at rest for %s", f.Objects, peace)
-	if f.Rest, err = m.rest(ctx, peace); err != nil {
+	progress("%d objects: the idle operator for %s", f.Objects, duration)
+	if f.Idle, err = m.idle(ctx, duration); err != nil {
 		return err
 	}
 	progress("%d objects: the operator, every object changed", f.Objects)
 	f.Change, err = m.phase(ctx, 2, func(ctx context.Context, i int) error {
-		return m.stage.api.Patch(ctx, newMemcached(m.stage.namespace, i), grow("size", 2))
+		return m.env.api.Patch(ctx, newMemcached(m.env.namespace, i), grow("size", 2))
 	})
 	return err
 }
@@ -132,37 +132,38 @@ func (f *fleet) compare() {
 	f.ChangeWorkRatio = f.Change.Span.AllCPUSeconds / f.Parallel.Change.AllCPUSeconds
 }
 
-// meter reads what the operator consumes.
+// meter reads the resource usage of the operator.
 type meter struct {
-	stage   *stage
+	env     *testEnv
 	process *process
 	n       int
 }
 
-// reading is all that is counted, at one moment.
+// reading is the usage at one moment.
 type reading struct {
-	requests requests
-	cpu      time.Duration
-	turns    float64
+	requests   requests
+	cpu        time.Duration
+	reconciles float64
 }
 
-// read waits for silence, so that everything belongs to one phase only.
+// read waits until the operator sends no more requests, so that each request belongs to
+// one phase.
 func (m meter) read(ctx context.Context) (reading, error) {
-	all, err := m.stage.api.ledger.quiet(ctx)
+	all, err := m.env.api.auditLog.quiet(ctx)
 	if err != nil {
 		return reading{}, err
 	}
 	cpu, err := m.process.cpu()
-	return reading{all, cpu, m.process.turns(ctx)}, err
+	return reading{all, cpu, m.process.reconciles(ctx)}, err
 }
 
-// phase calls for every object and waits until the operator says that all answer.
+// phase calls for every object and waits until the operator reports all objects ready.
 func (m meter) phase(ctx context.Context, size int32, call func(context.Context, int) error) (p phase, err error) {
 	before, err := m.read(ctx)
 	if err != nil {
 		return p, err
 	}
-	t, err := m.stage.expect(ctx, &cachev1.Memcached{}, m.n, sized(size, allAnswer))
+	t, err := m.env.expect(ctx, &cachev1.Memcached{}, m.n, sized(size, settled))
 	if err != nil {
 		return p, err
 	}
@@ -180,13 +181,13 @@ func (m meter) phase(ctx context.Context, size int32, call func(context.Context,
 func (p *phase) since(before, after reading, n int) {
 	p.CPUSeconds = (after.cpu - before.cpu).Seconds()
 	p.Requests = after.requests.minus(before.requests)
-	p.TurnsPerObject = (after.turns - before.turns) / float64(n)
+	p.ReconcilesPerObject = (after.reconciles - before.reconciles) / float64(n)
 	p.RequestsPerObject = float64(p.Requests.total()) / float64(n)
 	p.WritesPerObject = float64(p.Requests.writes()) / float64(n)
 }
 
-// rest watches the operator for a while in which nothing happens.
-func (m meter) rest(ctx context.Context, peace time.Duration) (r calm, err error) {
+// idle measures the operator while nothing happens.
+func (m meter) idle(ctx context.Context, duration time.Duration) (r idle, err error) {
 	before, err := m.read(ctx)
 	if err != nil {
 		return r, err
@@ -195,14 +196,14 @@ func (m meter) rest(ctx context.Context, peace time.Duration) (r calm, err error
 	select {
 	case <-ctx.Done():
 		return r, ctx.Err()
-	case <-time.After(peace):
+	case <-time.After(duration):
 	}
 	cpu, err := m.process.cpu()
 	if err != nil {
 		return r, err
 	}
 	r.CPUPercent = 100 * (cpu - before.cpu).Seconds() / time.Since(began).Seconds()
-	all, err := m.stage.api.ledger.read()
+	all, err := m.env.api.auditLog.read()
 	if err != nil {
 		return r, err
 	}

@@ -1,8 +1,8 @@
-// Command bench measures the engine and the operator against a real API server,
-// side by side in one run with plain client calls for the same objects: the ratios
-// hold on any machine, the seconds only on this one. Run it with `make bench`.
+// Command bench measures the engine and the operator against a real API server. The same
+// run measures plain client calls for the same objects: the ratios hold on any machine,
+// the seconds only on this one. Run it with `make bench`.
 //
-// It fails only when something does not converge. A goal that is missed is marked.
+// It fails only if something does not converge. A missed goal is marked in the table.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// options are what a run can be told.
+// options are the command line options.
 type options struct {
 	counts   []int
 	rounds   int
@@ -54,13 +54,13 @@ func parse(args []string) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	counts := f.String("counts", "10,100,1000", "fleets to measure, by number of objects")
-	f.IntVar(&o.rounds, "rounds", 3, "how often; what counts is the round in the middle, by operator / plain one by one")
-	f.DurationVar(&o.rest, "rest", 30*time.Second, "how long to watch the operator at rest")
-	f.DurationVar(&o.patience, "patience", 10*time.Minute, "how long anything may take to converge")
+	f.IntVar(&o.rounds, "rounds", 3, "number of rounds; the result is the median round by operator / plain one by one")
+	f.DurationVar(&o.rest, "rest", 30*time.Second, "how long to measure the idle operator")
+	f.DurationVar(&o.patience, "patience", 10*time.Minute, "timeout of each wait")
 	f.StringVar(&o.operator, "operator", "bin/governor", "the operator's binary")
 	f.StringVar(&o.crds, "crds", "config/crd", "folder of the CRDs")
 	f.StringVar(&o.out, "out", "build/bench.json", "where to write the results")
-	f.BoolVar(&o.turns, "turns", true, "also measure single turns of the engine")
+	f.BoolVar(&o.turns, "turns", true, "also measure single reconciles of the engine")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -77,7 +77,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// run measures everything and tells it.
+// run measures everything and prints the result.
 func run(ctx context.Context, o options, w io.Writer) error {
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return err
@@ -89,7 +89,7 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	defer api.stop()
 	result := results{CPUs: runtime.NumCPU(), Go: runtime.Version(), RestSeconds: o.rest.Seconds()}
 	if o.turns {
-		if result.Turns, err = measureTurns(ctx, api, o.patience); err != nil {
+		if result.Reconciles, err = measureReconciles(ctx, api, o.patience); err != nil {
 			return err
 		}
 	}
@@ -108,15 +108,14 @@ func run(ctx context.Context, o options, w io.Writer) error {
 	return result.save(o.out)
 }
 
-// warmUp has the API server take its first requests of every kind before any of
-// them counts.
+// warmUp sends the first requests of every kind before the measurements.
 func warmUp(ctx context.Context, api *api, o options) error {
 	progress("warming up")
 	_, err := measurePlain(ctx, api, o, "warm-up", 20, workers)
 	return err
 }
 
-// progress goes to stderr: stdout has the table only.
+// progress writes to stderr: stdout contains only the table.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// workers is how many objects the operator works on at the same time (the engine's
-// default), and so how many plain calls are under way at the same time.
+// workers is the number of objects that the operator reconciles at the same time (the
+// engine's default), and so the number of concurrent plain calls.
 const workers = 8
 
 func children() []client.Object {
@@ -34,7 +34,7 @@ func newMemcached(namespace string, i int) *cachev1.Memcached {
 	return m
 }
 
-// childrenOf renders what the operator would make for the object.
+// childrenOf renders the objects that the operator would create for the owner.
 func childrenOf(owner *cachev1.Memcached) ([]client.Object, error) {
 	rendered, err := memcached.Planner{}.Resources(owner, memcached.World{})
 	if err != nil {
@@ -52,7 +52,7 @@ func childrenOf(owner *cachev1.Memcached) ([]client.Object, error) {
 	return append(all, kept), err
 }
 
-// revisionOf is what is to be kept of a spec for who wants to go back to it.
+// revisionOf returns the ControllerRevision that the operator would create for the spec.
 func revisionOf(owner *cachev1.Memcached, number int64) (*appsv1.ControllerRevision, error) {
 	spec, _, err := revision.SpecOf(owner)
 	return &appsv1.ControllerRevision{
@@ -64,14 +64,14 @@ func revisionOf(owner *cachev1.Memcached, number int64) (*appsv1.ControllerRevis
 	}, err
 }
 
-// allAnswer reports whether the operator says that the object is as declared.
-func allAnswer(obj client.Object) bool {
+// settled reports whether the operator reports the object as settled.
+func settled(obj client.Object) bool {
 	m := obj.(*cachev1.Memcached)
 	return m.Status.ObservedGeneration == m.Generation && m.Status.ReadyReplicas == m.Spec.Size &&
 		apimeta.IsStatusConditionTrue(m.Status.Conditions, lifecycle.ConditionReady)
 }
 
-// sized has the object or Deployment answer with at least that many servers.
+// sized restricts good to objects and Deployments of that size.
 func sized(size int32, good func(client.Object) bool) func(client.Object) bool {
 	return func(obj client.Object) bool {
 		switch o := obj.(type) {
@@ -84,12 +84,12 @@ func sized(size int32, good func(client.Object) bool) func(client.Object) bool {
 	}
 }
 
-// grow is a merge patch without a version: the quickest way to wish for more.
+// grow is a merge patch without a resourceVersion, the fastest change of a size.
 func grow(field string, size int32) client.Patch {
 	return client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{%q:%d}}`, field, size))
 }
 
-// inParallel does it for 0 to n-1, so many at the same time, until one fails.
+// inParallel calls do for 0 to n-1 with the given concurrency, until one call fails.
 func inParallel(ctx context.Context, at, n int, do func(ctx context.Context, i int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -15,16 +15,16 @@ import (
 	"time"
 )
 
-// process is the operator as a process of its own, as it is installed: nothing of
-// the benchmark is in its memory or its CPU time.
+// process is the operator as a separate process, as installed. The benchmark adds nothing
+// to its memory or CPU time.
 type process struct {
 	cmd     *exec.Cmd
 	metrics string
 	log     *os.File
-	ended   chan struct{}
+	done    chan struct{}
 }
 
-// startOperator returns when the operator's caches are warm and it takes turns.
+// startOperator returns when the operator's caches are synced and it reconciles.
 func startOperator(ctx context.Context, api *api, o options) (*process, error) {
 	address, err := freeAddress(ctx)
 	if err != nil {
@@ -37,12 +37,12 @@ func startOperator(ctx context.Context, api *api, o options) (*process, error) {
 	cmd := exec.CommandContext(ctx, o.operator, "run", "--leader-elect=false", "--health-address=0", "--metrics-secure=false", "--metrics-address="+address)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+api.kubeconfig)
 	cmd.Stdout, cmd.Stderr = log, log
-	p := &process{cmd: cmd, metrics: "http://" + address + "/metrics", log: log, ended: make(chan struct{})}
+	p := &process{cmd: cmd, metrics: "http://" + address + "/metrics", log: log, done: make(chan struct{})}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	go func() { _ = cmd.Wait(); close(p.ended) }()
-	return p, p.runs(ctx)
+	go func() { _ = cmd.Wait(); close(p.done) }()
+	return p, p.waitRunning(ctx)
 }
 
 func freeAddress(ctx context.Context) (string, error) {
@@ -54,30 +54,30 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), nil
 }
 
-func (p *process) runs(ctx context.Context) error {
-	look := time.NewTicker(20 * time.Millisecond)
-	defer look.Stop()
+func (p *process) waitRunning(ctx context.Context) error {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
 	for p.metric(ctx, `governor_app_running{app="memcached"}`) != 1 {
 		select {
-		case <-p.ended:
+		case <-p.done:
 			return fmt.Errorf("the operator ended; see %s", p.log.Name())
 		case <-ctx.Done():
 			p.stop()
 			return fmt.Errorf("the operator does not run: %w; see %s", ctx.Err(), p.log.Name())
-		case <-look.C:
+		case <-tick.C:
 		}
 	}
 	return nil
 }
 
-// stop ends the operator and waits for its end.
+// stop ends the operator and waits for its exit.
 func (p *process) stop() {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM)
-	<-p.ended
+	<-p.done
 	_ = p.log.Close()
 }
 
-// metric returns one of the operator's own metrics, 0 if it has none of the name.
+// metric returns one of the operator's metrics, or 0 if it does not exist.
 func (p *process) metric(ctx context.Context, name string) float64 {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.metrics, nil)
 	if err != nil {
@@ -98,8 +98,8 @@ func (p *process) metric(ctx context.Context, name string) float64 {
 	return 0
 }
 
-// turns is how many turns the operator has taken.
-func (p *process) turns(ctx context.Context) float64 {
+// reconciles returns the number of reconciles of the operator.
+func (p *process) reconciles(ctx context.Context) float64 {
 	total := 0.0
 	for _, result := range []string{"success", "requeue", "requeue_after", "error"} {
 		total += p.metric(ctx, fmt.Sprintf(`controller_runtime_reconcile_total{controller="memcached",result=%q}`, result))
@@ -107,13 +107,13 @@ func (p *process) turns(ctx context.Context) float64 {
 	return total
 }
 
-// cpu is the processor time that the operator has used.
+// cpu returns the CPU time of the operator.
 func (p *process) cpu() (time.Duration, error) {
 	s, err := readStat(p.proc("stat"))
 	return s.cpu, err
 }
 
-// rss is the operator's resident memory in bytes.
+// rss returns the operator's resident memory in bytes.
 func (p *process) rss() (int64, error) {
 	raw, err := os.ReadFile(p.proc("status"))
 	if err != nil {

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// span is what something took: in time, and in work. On a machine that others use
-// too, the work is the steadier of the two.
+// span is the duration and the CPU time of an action. On a shared machine the CPU time is
+// more stable.
 type span struct {
 	Seconds float64 `json:"seconds"`
 
-	// AllCPUSeconds is the processor time of the API server, etcd, the operator if
-	// it runs, and the benchmark with the calls and the play.
+	// AllCPUSeconds is the CPU time of the API server, etcd, the operator if it runs, and
+	// the benchmark with its calls and its fake controllers.
 	AllCPUSeconds float64 `json:"allCPUSeconds"`
 
-	// OthersCores is how many cores everything else on the machine kept busy.
+	// OthersCores is the number of cores that all other processes used.
 	OthersCores float64 `json:"othersCores"`
 }
 
@@ -28,18 +28,18 @@ func (s span) plus(other span) span {
 }
 
 func timed(do func() error) (span, error) {
-	began, before, busy := time.Now(), familyCPU(), machineCPU()
+	began, before, busy := time.Now(), processesCPU(), machineCPU()
 	err := do()
-	s := span{Seconds: time.Since(began).Seconds(), AllCPUSeconds: (familyCPU() - before).Seconds()}
+	s := span{Seconds: time.Since(began).Seconds(), AllCPUSeconds: (processesCPU() - before).Seconds()}
 	s.OthersCores = max(0, (machineCPU()-busy).Seconds()-s.AllCPUSeconds) / s.Seconds
 	return s, err
 }
 
-// tick is the unit of the times in /proc, the same on every Linux.
+// tick is the time unit in /proc, the same on every Linux.
 const tick = 10 * time.Millisecond
 
-// familyCPU is the processor time of this process and its living children.
-func familyCPU() time.Duration {
+// processesCPU returns the CPU time of this process and its running children.
+func processesCPU() time.Duration {
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat")
 	total := time.Duration(0)
 	for _, path := range stats {
@@ -51,7 +51,7 @@ func familyCPU() time.Duration {
 	return total
 }
 
-// stat is what is read of /proc/<pid>/stat.
+// stat is the part of /proc/<pid>/stat that is read.
 type stat struct {
 	pid, parent int
 	cpu         time.Duration
@@ -60,10 +60,10 @@ type stat struct {
 func readStat(path string) (stat, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return stat{}, err // it has ended
+		return stat{}, err // the process has exited
 	}
 	pid, rest, _ := bytes.Cut(raw, []byte(" "))
-	// The second field is the command, which may have spaces in it.
+	// The second field is the command, which may contain spaces.
 	fields := bytes.Fields(rest[bytes.LastIndexByte(rest, ')')+1:])
 	return stat{
 		pid: number(pid), parent: number(fields[1]),
@@ -76,7 +76,7 @@ func number(field []byte) int {
 	return n
 }
 
-// machineCPU is the processor time of everything on the machine.
+// machineCPU returns the CPU time of all processes on the machine.
 func machineCPU() time.Duration {
 	raw, err := os.ReadFile("/proc/stat")
 	if err != nil {

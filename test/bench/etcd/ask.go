@@ -18,13 +18,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// answerWithin is how long a member may take to answer the benchmark.
-const answerWithin = 500 * time.Millisecond
+// memberTimeout is the timeout of a request to a member.
+const memberTimeout = 500 * time.Millisecond
 
-// healthy asks etcd itself: each member for a linearizable read, and whoever serves
-// clients for the list.
-func (s *stage) healthy(ctx context.Context, x *subject, pods []corev1.Pod) error {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+// healthy checks the members directly. Every member must serve a linearizable read, and
+// one must return the complete member list.
+func (s *testEnv) healthy(ctx context.Context, x *subject, pods []corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
 	answers := each(pods, func(p *corev1.Pod) error { return reads(ctx, p) })
 	for range pods {
@@ -37,14 +37,14 @@ func (s *stage) healthy(ctx context.Context, x *subject, pods []corev1.Pod) erro
 	for range pods {
 		err := <-answers
 		if err == nil {
-			return nil // nobody waits for those who do not serve yet
+			return nil // the other members may not serve clients yet
 		}
 		lacks = errors.Join(lacks, err)
 	}
 	return lacks
 }
 
-// each asks all pods at once, and gives the answers as they come.
+// each calls ask for all pods concurrently, and sends the results as they come.
 func each(pods []corev1.Pod, ask func(*corev1.Pod) error) <-chan error {
 	answers := make(chan error, len(pods))
 	for i := range pods {
@@ -53,8 +53,7 @@ func each(pods []corev1.Pod, ask func(*corev1.Pod) error) <-chan error {
 	return answers
 }
 
-// reads asks for /health, which etcd answers without encryption on its port for
-// metrics.
+// reads gets /health, which etcd serves without TLS on its metrics port.
 func reads(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Status.PodIP == "" {
 		return fmt.Errorf("the pod %s has no address", pod.Name)
@@ -74,14 +73,14 @@ func reads(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// listed wants as many started voters as there should be.
-func (s *stage) listed(ctx context.Context, x *subject, pod *corev1.Pod) error {
-	line, err := s.dial(ctx, x, pod)
+// listed requires the declared number of started voters in the member list.
+func (s *testEnv) listed(ctx context.Context, x *subject, pod *corev1.Pod) error {
+	conn, err := s.dial(ctx, x, pod)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = line.Close() }()
-	list, err := pb.NewClusterClient(line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+	defer func() { _ = conn.Close() }()
+	list, err := pb.NewClusterClient(conn).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
 	if err != nil {
 		return err
 	}
@@ -98,22 +97,22 @@ func (s *stage) listed(ctx context.Context, x *subject, pod *corev1.Pod) error {
 }
 
 // leads reports whether the pod's member is the leader.
-func (s *stage) leads(ctx context.Context, x *subject, pod *corev1.Pod) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+func (s *testEnv) leads(ctx context.Context, x *subject, pod *corev1.Pod) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, memberTimeout)
 	defer cancel()
-	line, err := s.dial(ctx, x, pod)
+	conn, err := s.dial(ctx, x, pod)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = line.Close() }()
-	status, err := pb.NewMaintenanceClient(line).Status(ctx, &pb.StatusRequest{})
+	defer func() { _ = conn.Close() }()
+	status, err := pb.NewMaintenanceClient(conn).Status(ctx, &pb.StatusRequest{})
 	if err != nil {
 		return false, err
 	}
 	return status.Leader == status.Header.GetMemberId(), nil
 }
 
-func (s *stage) dial(ctx context.Context, x *subject, pod *corev1.Pod) (*grpc.ClientConn, error) {
+func (s *testEnv) dial(ctx context.Context, x *subject, pod *corev1.Pod) (*grpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if x.encrypted {
 		config, err := s.clientConfig(ctx, x)
@@ -125,8 +124,8 @@ func (s *stage) dial(ctx context.Context, x *subject, pod *corev1.Pod) (*grpc.Cl
 	return grpc.NewClient("passthrough:///"+net.JoinHostPort(pod.Status.PodIP, "2379"), grpc.WithTransportCredentials(secure))
 }
 
-// clientConfig is what every client mounts.
-func (s *stage) clientConfig(ctx context.Context, x *subject) (*tls.Config, error) {
+// clientConfig returns the TLS settings from the Secret that every client mounts.
+func (s *testEnv) clientConfig(ctx context.Context, x *subject) (*tls.Config, error) {
 	secret := &corev1.Secret{}
 	if err := s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: x.name + "-client-tls"}, secret); err != nil {
 		return nil, err
@@ -137,7 +136,7 @@ func (s *stage) clientConfig(ctx context.Context, x *subject) (*tls.Config, erro
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(secret.Data["ca.crt"]) {
-		return nil, errors.New("the Secret for clients has no authority")
+		return nil, errors.New("the Secret for clients has no CA certificate")
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots, ServerName: x.service.Name}, nil
 }

@@ -7,25 +7,25 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// creation is from apply to all members healthy, of one size.
+// creation is the time from apply until all members are healthy, for one size.
 type creation struct {
 	Size     int      `json:"size"`
 	Plain    []sample `json:"plain"`
 	Governor []sample `json:"governor"`
-	// Encrypted is Governor's default, with an authority and certificates made for
-	// the cluster. Plain has no such thing.
+	// Encrypted is Governor's default, with a certificate authority and certificates per
+	// cluster. Plain has no TLS.
 	Encrypted []sample `json:"governorTLS"`
 
-	// The operator's median by the plain StatefulSet's.
+	// The ratios divide the operator's median by the plain StatefulSet's median.
 	Ratio          float64 `json:"ratio"`
 	RatioReady     float64 `json:"ratioReady"`
 	RatioEncrypted float64 `json:"ratioTLS"`
 }
 
-func measureCreations(ctx context.Context, s *stage, o options) ([]creation, error) {
+func measureCreations(ctx context.Context, s *testEnv, o options) ([]creation, error) {
 	if len(o.sizes) > 0 {
 		progress("warming up")
-		if _, err := s.life(ctx, governed("warm-up", 1, etcdv1.Managed)); err != nil {
+		if _, err := s.measure(ctx, governed("warm-up", 1, etcdv1.Managed)); err != nil {
 			return nil, err
 		}
 	}
@@ -44,25 +44,25 @@ func measureCreations(ctx context.Context, s *stage, o options) ([]creation, err
 	return all, nil
 }
 
-// round has each of the three once, in an order that changes: whatever else the
-// machine does shall hit all of them.
-func (c *creation) round(ctx context.Context, s *stage, nth int) error {
+// round measures each of the three once. The order changes with each round, so that other
+// load on the machine affects all of them.
+func (c *creation) round(ctx context.Context, s *testEnv, nth int) error {
 	name := func(kind string) string { return fmt.Sprintf("%s-%d-%d", kind, c.Size, nth) }
-	still, err := plain(name("plain"), c.Size)
+	static, err := plain(name("plain"), c.Size)
 	if err != nil {
 		return err
 	}
-	turns := []struct {
+	subjects := []struct {
 		who *subject
 		to  *[]sample
 	}{
-		{still, &c.Plain},
+		{static, &c.Plain},
 		{governed(name("open"), c.Size, etcdv1.Disabled), &c.Governor},
 		{governed(name("tls"), c.Size, etcdv1.Managed), &c.Encrypted},
 	}
-	for i := range turns {
-		t := turns[(i+nth)%len(turns)]
-		took, err := s.life(ctx, t.who)
+	for i := range subjects {
+		t := subjects[(i+nth)%len(subjects)]
+		took, err := s.measure(ctx, t.who)
 		if err != nil {
 			return err
 		}
@@ -72,8 +72,8 @@ func (c *creation) round(ctx context.Context, s *stage, nth int) error {
 	return nil
 }
 
-// life is from apply to the end of the last volume.
-func (s *stage) life(ctx context.Context, x *subject) (sample, error) {
+// measure creates the cluster and removes it with its volumes.
+func (s *testEnv) measure(ctx context.Context, x *subject) (sample, error) {
 	took, err := s.create(ctx, x)
 	if err != nil {
 		return took, err

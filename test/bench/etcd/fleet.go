@@ -11,24 +11,24 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// changed is how many clusters of the fleet are scaled.
+// changed is the number of clusters that are scaled.
 const changed = 5
 
-// fleet is many clusters of three members at once, with TLS as is the default.
+// fleet is many clusters of three members at once, with TLS, which is the default.
 type fleet struct {
 	Clusters int `json:"clusters"`
-	// Seconds from the first apply until the last cluster is ready; PlainSeconds the
-	// same of plain StatefulSets, which have no TLS.
+	// Seconds is the time from the first apply until the last cluster is ready.
+	// PlainSeconds is the same for plain StatefulSets, which have no TLS.
 	Seconds      float64 `json:"seconds"`
 	PlainSeconds float64 `json:"plainSeconds"`
 	Create       effort  `json:"create"`
 	Rest         effort  `json:"rest"`
-	// Change is some of them scaled from three to five and back.
+	// Change is the scaling of some clusters from three to five members and back.
 	Changed int    `json:"changedClusters"`
 	Change  effort `json:"change"`
 }
 
-func measureFleet(ctx context.Context, s *stage, o options) (*fleet, error) {
+func measureFleet(ctx context.Context, s *testEnv, o options) (*fleet, error) {
 	f := &fleet{Clusters: o.fleet, Changed: min(changed, o.fleet)}
 	var theirs, ours []*subject
 	for i := range o.fleet {
@@ -53,8 +53,8 @@ func measureFleet(ctx context.Context, s *stage, o options) (*fleet, error) {
 	return f, s.remove(ctx, ours...)
 }
 
-// live has the fleet created, left in peace, and changed.
-func (f *fleet) live(ctx context.Context, s *stage, all []*subject, o options) (err error) {
+// live creates the fleet, leaves it idle, and changes it.
+func (f *fleet) live(ctx context.Context, s *testEnv, all []*subject, o options) (err error) {
 	progress("%d clusters of 3 at once", len(all))
 	f.Create, err = s.effort(ctx, func() error {
 		took, err := s.launch(ctx, all)
@@ -64,7 +64,7 @@ func (f *fleet) live(ctx context.Context, s *stage, all []*subject, o options) (
 	if err != nil {
 		return err
 	}
-	progress("the operator at rest: %s in peace, then %s measured", o.quiet, o.rest)
+	progress("the idle operator: %s pause, then %s measured", o.quiet, o.rest)
 	if err := pass(ctx, o.quiet); err != nil {
 		return err
 	}
@@ -78,8 +78,8 @@ func (f *fleet) live(ctx context.Context, s *stage, all []*subject, o options) (
 	return err
 }
 
-// effort is what the operator does meanwhile.
-func (s *stage) effort(ctx context.Context, do func() error) (effort, error) {
+// effort returns the work of the operator during do.
+func (s *testEnv) effort(ctx context.Context, do func() error) (effort, error) {
 	before, err := s.read(ctx)
 	if err != nil {
 		return effort{}, err
@@ -103,8 +103,8 @@ func pass(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// launch applies all and waits until all are ready.
-func (s *stage) launch(ctx context.Context, all []*subject) (time.Duration, error) {
+// launch applies all clusters and waits until they are ready.
+func (s *testEnv) launch(ctx context.Context, all []*subject) (time.Duration, error) {
 	began := time.Now()
 	for _, x := range all {
 		if err := s.apply(ctx, x); err != nil {
@@ -115,7 +115,7 @@ func (s *stage) launch(ctx context.Context, all []*subject) (time.Duration, erro
 	return time.Since(began), err
 }
 
-func (s *stage) allReady(ctx context.Context, all []*subject) error {
+func (s *testEnv) allReady(ctx context.Context, all []*subject) error {
 	return s.until(ctx, "all are ready", func(ctx context.Context) error {
 		n := 0
 		for _, x := range all {
@@ -124,13 +124,13 @@ func (s *stage) allReady(ctx context.Context, all []*subject) error {
 			}
 		}
 		if n < len(all) {
-			return fmt.Errorf("%d of %d clusters are", n, len(all))
+			return fmt.Errorf("%d of %d clusters are ready", n, len(all))
 		}
 		return nil
 	})
 }
 
-func (s *stage) scale(ctx context.Context, all []*subject, size int) error {
+func (s *testEnv) scale(ctx context.Context, all []*subject, size int) error {
 	for _, x := range all {
 		patch := fmt.Appendf(nil, `{"spec":{"size":%d}}`, size)
 		if err := s.Patch(ctx, x.objects[0], client.RawPatch("application/merge-patch+json", patch)); err != nil {

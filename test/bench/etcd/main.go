@@ -1,10 +1,9 @@
-// Command etcd measures Governor's etcd on a real cluster, side by side in one run
-// with a plain StatefulSet of the same pods that is bootstrapped statically: the
-// ratios hold on any machine, the seconds only on this one. Run it with
-// `make bench-etcd`.
+// Command etcd measures Governor's etcd on a real cluster. The same run measures a plain
+// StatefulSet of the same pods with a static bootstrap: the ratios hold on any machine,
+// the seconds only on this one. Run it with `make bench-etcd`.
 //
-// It fails only when something does not converge or an acknowledged write is lost. A
-// goal that is missed is marked.
+// It fails only if something does not converge or an acknowledged write is lost. A missed
+// goal is marked in the table.
 package main
 
 import (
@@ -26,7 +25,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// options are what a run can be told.
+// options are the command line options.
 type options struct {
 	sizes    []int
 	rounds   int
@@ -74,7 +73,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// run measures everything and tells it.
+// run measures everything and prints the result.
 func run(ctx context.Context, o options, w io.Writer) (err error) {
 	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
 		return err
@@ -95,12 +94,12 @@ func run(ctx context.Context, o options, w io.Writer) (err error) {
 	return r.save(o.out)
 }
 
-func (r *results) measure(ctx context.Context, s *stage, o options) (err error) {
+func (r *results) measure(ctx context.Context, s *testEnv, o options) (err error) {
 	if o.rounds > 0 {
 		if r.Creations, err = measureCreations(ctx, s, o); err != nil {
 			return err
 		}
-		if r.Wounds, err = measureWounds(ctx, s, o); err != nil {
+		if r.Wounds, err = measureRecoveries(ctx, s, o); err != nil {
 			return err
 		}
 	}
@@ -110,7 +109,8 @@ func (r *results) measure(ctx context.Context, s *stage, o options) (err error) 
 	return err
 }
 
-// loadAverage is how busy the machine was in the last minute: others may use it too.
+// loadAverage returns the load of the machine in the last minute: other processes may use
+// it too.
 func loadAverage() float64 {
 	raw, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -121,7 +121,7 @@ func loadAverage() float64 {
 	return load
 }
 
-// progress goes to stderr: stdout has the table only.
+// progress writes to stderr: stdout contains only the table.
 func progress(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, format+"\n", args...)
 }

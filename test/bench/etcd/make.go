@@ -16,13 +16,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// volumeSize is the same for all; an etcd that is hardly used needs no more.
+// volumeSize is the size of every volume. An etcd with little data needs no more.
 const volumeSize = "1Gi"
 
-// labelPlain marks what belongs to a plain StatefulSet. It is not the operator's.
+// labelPlain marks the objects of a plain StatefulSet. The operator does not use it.
 const labelPlain = "bench.governor.dev/plain"
 
-// governed is an EtcdCluster.
+// governed returns an EtcdCluster.
 func governed(name string, size int, mode etcdv1.TLSMode) *subject {
 	return &subject{
 		name: name, size: size, governed: true, encrypted: mode != etcdv1.Disabled,
@@ -42,9 +42,9 @@ func object(name string, size int, mode etcdv1.TLSMode) *etcdv1.EtcdCluster {
 	}
 }
 
-// plain is what somebody would write without an operator: a StatefulSet whose pods
-// all know each other's names from the start. Everything that costs time is as the
-// operator has it, because it is the operator's pod template.
+// plain returns what a user would write without an operator: a StatefulSet whose pods know
+// each other's names from the start. It uses the operator's pod template, so that startup
+// costs the same.
 func plain(name string, size int) (*subject, error) {
 	labels := map[string]string{labelPlain: name}
 	set, err := statefulSet(name, size, labels)
@@ -74,16 +74,16 @@ func statefulSet(name string, size int, labels map[string]string) (*appsv1.State
 	return set, nil
 }
 
-// claim is the operator's, as a template.
+// claim returns the operator's volume claim as a template.
 func claim(want *etcdv1.EtcdCluster, labels map[string]string) corev1.PersistentVolumeClaim {
 	c := etcd.Claim(want, lifecycle.Step{Target: want.Name})
 	c.ObjectMeta = metav1.ObjectMeta{Name: "data", Labels: labels}
 	return *c
 }
 
-// bootstrap makes the one member's pod that of any of them.
+// bootstrap changes the pod of one member into a template for all members.
 func bootstrap(name string, size int, labels map[string]string, pod *corev1.PodSpec) {
-	pod.Volumes, pod.HostAliases = nil, nil // of one member each
+	pod.Volumes, pod.HostAliases = nil, nil // they belong to a single member
 	selector := &metav1.LabelSelector{MatchLabels: labels}
 	for i := range pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
 		pod.Affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution[i].PodAffinityTerm.LabelSelector = selector
@@ -95,13 +95,13 @@ func bootstrap(name string, size int, labels map[string]string, pod *corev1.PodS
 	c.Env = []corev1.EnvVar{{
 		Name: "POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}},
 	}}
-	// The last one of a flag counts.
+	// etcd uses the last value of a repeated flag.
 	c.Args = append(c.Args, "--name=$(POD)",
 		"--initial-advertise-peer-urls="+address("$(POD)", name, 2380), "--advertise-client-urls="+address("$(POD)", name, 2379),
-		"--initial-cluster="+everybody(name, size), "--initial-cluster-token="+name)
+		"--initial-cluster="+initialCluster(name, size), "--initial-cluster-token="+name)
 }
 
-func everybody(name string, size int) string {
+func initialCluster(name string, size int) string {
 	var all []string
 	for i := range size {
 		pod := fmt.Sprintf("%s-%d", name, i)
@@ -114,7 +114,7 @@ func address(pod, service string, port int) string {
 	return fmt.Sprintf("http://%s.%s.%s.svc:%d", pod, service, namespace, port)
 }
 
-// headless lets the members find each other before they are ready, as they must.
+// headless lets the members resolve each other before they are ready.
 func headless(name string, labels map[string]string) *corev1.Service {
 	s := service(name, labels)
 	s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: "peer", Port: 2380})

@@ -21,19 +21,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// leaseName is the lease that the operator's replicas elect their leader with.
+// leaseName is the leader election lease of the operator.
 const leaseName = "governor.governor.dev"
 
-// reading is what the operator's leader had done at one moment.
+// reading is the work of the operator's leader up to one moment.
 type reading struct {
 	at            time.Time
 	leader        string
-	reads, writes float64 // without the renewals of its lease
+	reads, writes float64 // without renewals of the lease
 	cpu           float64 // seconds
 	rss           float64 // bytes
 }
 
-// effort is what it did from one reading to another.
+// effort is the work between two readings.
 type effort struct {
 	Seconds    float64 `json:"seconds"`
 	Reads      int     `json:"reads"`
@@ -44,7 +44,8 @@ type effort struct {
 
 func (e effort) cpuPercent() float64 { return 100 * e.CPUSeconds / e.Seconds }
 
-// since fails if another replica leads now: the two have nothing in common.
+// since fails if another replica leads now, because the counters of two processes do not
+// compare.
 func (r reading) since(before reading) (effort, error) {
 	if r.leader != before.leader {
 		return effort{}, fmt.Errorf("the operator's leader changed from %s to %s under way", before.leader, r.leader)
@@ -55,13 +56,13 @@ func (r reading) since(before reading) (effort, error) {
 	}, nil
 }
 
-// read reads the leader's metrics right after it has renewed its lease: the next
-// renewal is seconds away, and so the renewals can be told from other writes.
-func (s *stage) read(ctx context.Context) (reading, error) {
+// read reads the leader's metrics right after a renewal of its lease. The next renewal is
+// seconds away, so renewals can be separated from other writes.
+func (s *testEnv) read(ctx context.Context) (reading, error) {
 	before := s.renewals.Load()
 	err := s.until(ctx, "the operator's leader has renewed its lease", func(context.Context) error {
 		if s.renewals.Load() == before {
-			return errors.New("it has not")
+			return errors.New("the lease has not been renewed")
 		}
 		return nil
 	})
@@ -86,9 +87,9 @@ func (s *stage) read(ctx context.Context) (reading, error) {
 	return r, nil
 }
 
-func (s *stage) leader(ctx context.Context) (*corev1.Pod, error) {
+func (s *testEnv) leader(ctx context.Context) (*corev1.Pod, error) {
 	lease := &coordinationv1.Lease{}
-	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: home, Name: leaseName}, lease); err != nil {
+	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: leaseName}, lease); err != nil {
 		return nil, fmt.Errorf("no operator leads: %w", err)
 	}
 	if lease.Spec.HolderIdentity == nil {
@@ -96,11 +97,11 @@ func (s *stage) leader(ctx context.Context) (*corev1.Pod, error) {
 	}
 	name, _, _ := strings.Cut(*lease.Spec.HolderIdentity, "_")
 	pod := &corev1.Pod{}
-	err := s.cache.Get(ctx, client.ObjectKey{Namespace: home, Name: name}, pod)
+	err := s.cache.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: name}, pod)
 	return pod, err
 }
 
-// scraper trusts the certificate of whoever is there: it is this machine.
+// scraper accepts any certificate: the server is on this machine.
 var scraper = http.Client{Transport: &http.Transport{
 	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 }}
@@ -108,13 +109,13 @@ var scraper = http.Client{Transport: &http.Transport{
 // reader is a ServiceAccount that may read the operator's metrics.
 const reader = "bench-metrics-reader"
 
-// token is one of the reader.
-func (s *stage) token(ctx context.Context) (string, error) {
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: home, Name: reader}}
+// token returns a token of the reader.
+func (s *testEnv) token(ctx context.Context) (string, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: reader}}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: reader},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "governor-metrics-reader"},
-		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: home, Name: reader}},
+		Subjects:   []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: operatorNamespace, Name: reader}},
 	}
 	for _, obj := range []client.Object{account, binding} {
 		if err := client.IgnoreAlreadyExists(s.Create(ctx, obj)); err != nil {
@@ -126,7 +127,7 @@ func (s *stage) token(ctx context.Context) (string, error) {
 	return request.Status.Token, err
 }
 
-func (s *stage) scrape(ctx context.Context, address string) (map[string]*dto.MetricFamily, error) {
+func (s *testEnv) scrape(ctx context.Context, address string) (map[string]*dto.MetricFamily, error) {
 	token, err := s.token(ctx)
 	if err != nil {
 		return nil, err
@@ -148,7 +149,7 @@ func (s *stage) scrape(ctx context.Context, address string) (map[string]*dto.Met
 	return parser.TextToMetricFamilies(resp.Body)
 }
 
-// total adds up the series that are wanted.
+// total adds up the wanted series.
 func total(family *dto.MetricFamily, wanted func(method string) bool) float64 {
 	sum := 0.0
 	for _, m := range family.GetMetric() {

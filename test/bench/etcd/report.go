@@ -13,38 +13,37 @@ import (
 
 // The goals.
 const (
-	mostRatio = 1.3
-	// mostBeyond is how many seconds the loss of a disk may cost beyond the start of
-	// a pod, until etcd is as healthy as before. When the EtcdCluster is ready after that
-	// is told without a goal: whether a new member lets clients in at once or seven seconds
-	// later is a race within etcd.
-	mostBeyond = 5.0
-	// election is how many seconds nobody can write when a leader dies without a
-	// word. A follower stands for election when it has heard nothing for etcd's
-	// election timeout, 1 s, plus a random part of as much again (raft's
-	// randomizedElectionTimeout); a vote takes milliseconds. So the first election
-	// that is not split is over before 2 s.
-	election      = 2.0
-	mostPercent   = 0.5
-	mostRSS       = 60.0 // MiB, with goalFleet clusters
+	maxRatio = 1.3
+	// maxAfterStart is the maximum number of seconds beyond a pod start until etcd is healthy
+	// again after the loss of a disk. The time until the EtcdCluster is ready has no goal.
+	// Whether a new member serves clients at once or seven seconds later is a race within
+	// etcd.
+	maxAfterStart = 5.0
+	// maxWriteGap is the maximum number of seconds without writes after the sudden death of a
+	// leader. A follower starts an election after etcd's election timeout, 1 s, plus a
+	// random part of up to the same length (raft's randomizedElectionTimeout). A vote
+	// takes milliseconds. So the first election that is not split ends within 2 s.
+	maxWriteGap   = 2.0
+	maxCPUPercent = 0.5
+	maxRSS        = 60.0 // MiB, with goalFleet clusters
 	goalFleet     = 20
 	bytesInAMebi  = 1 << 20
 	notApplicable = "-"
 )
 
-// results are one run.
+// results are the results of one run.
 type results struct {
 	Date      string     `json:"date"`
 	CPUs      int        `json:"cpus"`
 	Load      float64    `json:"loadAverageBefore"`
 	Rounds    int        `json:"rounds"`
 	Creations []creation `json:"creations"`
-	Wounds    []wound    `json:"wounds"`
+	Wounds    []recovery `json:"wounds"`
 	Fleet     *fleet     `json:"fleet,omitempty"`
 	Missed    []string   `json:"goalsMissed"`
 }
 
-// cell is one figure, and whether it misses its goal.
+// cell is one value, and whether it misses its goal.
 type cell struct {
 	text   string
 	missed bool
@@ -57,7 +56,7 @@ func (c cell) String() string {
 	return c.text
 }
 
-// row is one line of a table. A goal belongs to all cells that can miss it.
+// row is one line of a table. Its goal applies to all cells that can miss it.
 type row struct {
 	name  string
 	cells []cell
@@ -76,7 +75,7 @@ func (r *results) sections() []section {
 		all = append(all, r.creationTable())
 	}
 	if len(r.Wounds) > 0 {
-		all = append(all, r.woundTable())
+		all = append(all, r.recoveryTable())
 	}
 	if r.Fleet != nil {
 		all = append(all, r.Fleet.table())
@@ -95,50 +94,50 @@ func (r *results) creationTable() section {
 		}
 		return cells
 	}
-	goal := fmt.Sprintf("≤ %.1f", mostRatio)
+	goal := fmt.Sprintf("≤ %.1f", maxRatio)
 	return section{head, []row{
 		{"plain StatefulSet, healthy after s", each(func(c creation) cell { return seconds(median(c.Plain, untilHealthy)) }), ""},
 		{"Governor, healthy after s", each(func(c creation) cell { return seconds(median(c.Governor, untilHealthy)) }), ""},
 		{"Governor with TLS, healthy after s", each(func(c creation) cell { return seconds(median(c.Encrypted, untilHealthy)) }), ""},
-		{"Governor / plain, healthy", each(func(c creation) cell { return atMost(c.Ratio, mostRatio) }), goal},
+		{"Governor / plain, healthy", each(func(c creation) cell { return atMost(c.Ratio, maxRatio) }), goal},
 		{"Governor / plain, ready", each(func(c creation) cell { return figure(c.RatioReady) }), ""},
 		{"Governor with TLS / plain, healthy", each(func(c creation) cell { return figure(c.RatioEncrypted) }), ""},
 	}}
 }
 
-func (r *results) woundTable() section {
+func (r *results) recoveryTable() section {
 	head := []string{"HEAL: lost"}
 	for _, w := range r.Wounds {
-		head = append(head, w.Blow.String())
+		head = append(head, w.Fault.String())
 	}
-	each := func(value func(wound) cell) (cells []cell) {
+	each := func(value func(recovery) cell) (cells []cell) {
 		for _, w := range r.Wounds {
 			cells = append(cells, value(w))
 		}
 		return cells
 	}
-	healthy, ready := func(h healing) float64 { return h.Healthy }, func(h healing) float64 { return h.Ready }
-	start, gap := func(h healing) float64 { return h.PodStart }, func(h healing) float64 { return h.Gap }
-	beyond := fmt.Sprintf("≤ %.0f", mostBeyond)
+	healthy, ready := func(h sampleUnderWrites) float64 { return h.Healthy }, func(h sampleUnderWrites) float64 { return h.Ready }
+	start, gap := func(h sampleUnderWrites) float64 { return h.PodStart }, func(h sampleUnderWrites) float64 { return h.Gap }
+	beyond := fmt.Sprintf("≤ %.0f", maxAfterStart)
 	return section{head, []row{
-		{"plain StatefulSet, ready after s", each(func(w wound) cell { return seconds(median(w.Plain, ready)) }), ""},
-		{"Governor, healthy after s", each(func(w wound) cell { return seconds(median(w.Governor, healthy)) }), ""},
-		{"Governor, ready after s", each(func(w wound) cell { return seconds(median(w.Governor, ready)) }), ""},
-		{"Governor / plain, ready", each(func(w wound) cell { return atMost(w.Ratio, mostRatio).unless(w.Blow.Disk) }), fmt.Sprintf("≤ %.1f", mostRatio)},
-		{"start of the new pod, s", each(func(w wound) cell { return seconds(median(w.Governor, start)) }), ""},
-		{"healthy beyond that, s", each(func(w wound) cell { return atMost(w.Healed, mostBeyond).unless(!w.Blow.Disk) }), beyond},
-		{"ready beyond that, s", each(func(w wound) cell { return seconds(w.Beyond).unless(!w.Blow.Disk) }), ""},
-		{"recoveries that missed a publication", each(func(w wound) cell { return cell{text: w.unpublished()}.unless(!w.Blow.Disk) }), ""},
-		{"plain, longest write gap of all, s", each(func(w wound) cell { return seconds(most(w.Plain, gap)) }), ""},
-		{"Governor, longest write gap of all, s", each(func(w wound) cell { return atMost(w.Gap, election) }), fmt.Sprintf("≤ %.0f", election)},
-		{"acknowledged writes, all found again", each(func(w wound) cell { return cell{text: fmt.Sprint(w.acknowledged())} }), ""},
+		{"plain StatefulSet, ready after s", each(func(w recovery) cell { return seconds(median(w.Plain, ready)) }), ""},
+		{"Governor, healthy after s", each(func(w recovery) cell { return seconds(median(w.Governor, healthy)) }), ""},
+		{"Governor, ready after s", each(func(w recovery) cell { return seconds(median(w.Governor, ready)) }), ""},
+		{"Governor / plain, ready", each(func(w recovery) cell { return atMost(w.Ratio, maxRatio).unless(w.Fault.Disk) }), fmt.Sprintf("≤ %.1f", maxRatio)},
+		{"start of the new pod, s", each(func(w recovery) cell { return seconds(median(w.Governor, start)) }), ""},
+		{"healthy beyond that, s", each(func(w recovery) cell { return atMost(w.HealthyAfterStart, maxAfterStart).unless(!w.Fault.Disk) }), beyond},
+		{"ready beyond that, s", each(func(w recovery) cell { return seconds(w.ReadyAfterStart).unless(!w.Fault.Disk) }), ""},
+		{"recoveries that missed a publication", each(func(w recovery) cell { return cell{text: w.unpublished()}.unless(!w.Fault.Disk) }), ""},
+		{"plain, longest write gap of all, s", each(func(w recovery) cell { return seconds(most(w.Plain, gap)) }), ""},
+		{"Governor, longest write gap of all, s", each(func(w recovery) cell { return atMost(w.Gap, maxWriteGap) }), fmt.Sprintf("≤ %.0f", maxWriteGap)},
+		{"acknowledged writes, all found again", each(func(w recovery) cell { return cell{text: fmt.Sprint(w.acknowledged())} }), ""},
 	}}
 }
 
-// unpublished is how many recoveries had a new member that etcd took seven seconds to let
-// clients in, for it missed the answer to its publication. All others are ready within a
-// second after they are healthy.
-func (w wound) unpublished() string {
+// unpublished counts the recoveries with a new member that served clients only after seven
+// seconds: it missed the response to its publication. All others are ready within a second
+// of being healthy.
+func (w recovery) unpublished() string {
 	n := 0
 	for _, h := range w.Governor {
 		if h.Ready-h.Healthy > 3 {
@@ -148,7 +147,7 @@ func (w wound) unpublished() string {
 	return fmt.Sprintf("%d of %d", n, len(w.Governor))
 }
 
-func (w wound) acknowledged() int {
+func (w recovery) acknowledged() int {
 	sum := 0
 	for _, h := range slices.Concat(w.Plain, w.Governor) {
 		sum += h.Acknowledged
@@ -158,7 +157,7 @@ func (w wound) acknowledged() int {
 
 func (f *fleet) table() section {
 	clusters := float64(f.Clusters)
-	rss := atMost(f.Rest.RSS/bytesInAMebi, mostRSS)
+	rss := atMost(f.Rest.RSS/bytesInAMebi, maxRSS)
 	rss.text = fmt.Sprintf("%.1f", f.Rest.RSS/bytesInAMebi)
 	one := func(name string, c cell, goal string) row { return row{name, []cell{c}, goal} }
 	return section{[]string{"FLEET: clusters of 3", fmt.Sprint(f.Clusters)}, []row{
@@ -168,8 +167,8 @@ func (f *fleet) table() section {
 		one("operator's CPU per cluster, s", figure(f.Create.CPUSeconds/clusters), ""),
 		one(fmt.Sprintf("AT REST, %.0f s: reads", f.Rest.Seconds), cell{text: fmt.Sprint(f.Rest.Reads)}, ""),
 		one("writes, but for the lease", atMost(float64(f.Rest.Writes), 0).whole(), "0"),
-		one("operator's CPU, % of a core", atMost(f.Rest.cpuPercent(), mostPercent), fmt.Sprintf("≤ %.1f", mostPercent)),
-		one("operator's RSS, MiB", rss, fmt.Sprintf("≤ %.0f with %d clusters", mostRSS, goalFleet)),
+		one("operator's CPU, % of a core", atMost(f.Rest.cpuPercent(), maxCPUPercent), fmt.Sprintf("≤ %.1f", maxCPUPercent)),
+		one("operator's RSS, MiB", rss, fmt.Sprintf("≤ %.0f with %d clusters", maxRSS, goalFleet)),
 		one(fmt.Sprintf("CHANGE, %d clusters 3→5→3: s", f.Changed), seconds(f.Change.Seconds), ""),
 		one("reads / writes per cluster", f.Change.each(f.Changed), ""),
 		one("operator's CPU per cluster, s", figure(f.Change.CPUSeconds/float64(f.Changed)), ""),
@@ -205,7 +204,7 @@ func (c cell) whole() cell {
 	return c
 }
 
-// conclude names the goals that are missed.
+// conclude lists the missed goals.
 func (r *results) conclude() {
 	r.Missed = []string{}
 	for _, s := range r.sections() {
@@ -227,7 +226,7 @@ func (r *results) save(path string) error {
 	return os.WriteFile(path, append(raw, '\n'), 0o600)
 }
 
-// table shows everything; a cell whose goal is missed has a mark.
+// table prints everything. It marks a cell with a missed goal.
 func (r *results) table(w io.Writer) {
 	for _, s := range r.sections() {
 		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -251,7 +250,7 @@ func line(w io.Writer, cells ...string) {
 	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t")+"\t")
 }
 
-// median is NaN of nothing.
+// median returns NaN for no values.
 func median[T any](all []T, of func(T) float64) float64 {
 	if len(all) == 0 {
 		return math.NaN()

@@ -16,33 +16,33 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// subject is one etcd cluster that is measured.
+// subject is an etcd cluster under measurement.
 type subject struct {
 	name string
 	size int
-	// objects are what somebody applies to have it.
+	// objects are the objects to apply.
 	objects []client.Object
-	// labels of its pods and volumes.
+	// labels are the labels of its pods and volumes.
 	labels client.MatchingLabels
-	// service that clients use.
+	// service is the Service for clients.
 	service types.NamespacedName
 	// governed is false for the plain StatefulSet.
 	governed  bool
 	encrypted bool
 }
 
-// sample is how long something took, in seconds since it was asked for.
+// sample is the duration of an action, in seconds since its start.
 type sample struct {
-	// Healthy is when etcd says so: every member answers a linearizable read, and
-	// all are listed as started voters.
+	// Healthy is when every member serves a linearizable read, and all are listed as
+	// started voters.
 	Healthy float64 `json:"healthySeconds"`
-	// Ready is when Kubernetes says so: all pods are ready and, with the operator,
-	// the EtcdCluster too.
+	// Ready is when all pods are ready and, with the operator, the EtcdCluster is ready
+	// too.
 	Ready float64 `json:"readySeconds"`
 }
 
 // create applies the objects and waits for both.
-func (s *stage) create(ctx context.Context, x *subject) (sample, error) {
+func (s *testEnv) create(ctx context.Context, x *subject) (sample, error) {
 	began := time.Now()
 	if err := s.apply(ctx, x); err != nil {
 		return sample{}, err
@@ -50,7 +50,7 @@ func (s *stage) create(ctx context.Context, x *subject) (sample, error) {
 	return s.recover(ctx, x, began, nil)
 }
 
-func (s *stage) apply(ctx context.Context, x *subject) error {
+func (s *testEnv) apply(ctx context.Context, x *subject) error {
 	for _, obj := range x.objects {
 		if err := s.Create(ctx, obj); err != nil {
 			return err
@@ -59,11 +59,10 @@ func (s *stage) apply(ctx context.Context, x *subject) error {
 	return nil
 }
 
-// recover waits until the subject is healthy and ready without the pod that was
-// lost, if any.
-func (s *stage) recover(ctx context.Context, x *subject, began time.Time, lost *corev1.Pod) (sample, error) {
+// recover waits until the subject is healthy and ready without the lost pod, if any.
+func (s *testEnv) recover(ctx context.Context, x *subject, began time.Time, lost *corev1.Pod) (sample, error) {
 	var took sample
-	err := s.until(ctx, x.name+" is as it should be", func(ctx context.Context) error {
+	err := s.until(ctx, x.name+" is healthy and ready", func(ctx context.Context) error {
 		pods, err := s.members(ctx, x, lost)
 		if err != nil {
 			return err
@@ -80,15 +79,16 @@ func (s *stage) recover(ctx context.Context, x *subject, began time.Time, lost *
 	return took, err
 }
 
-// note keeps the time of the first success.
-func note(at *float64, began time.Time, lacks error) {
-	if *at == 0 && lacks == nil {
+// note records the time of the first success.
+func note(at *float64, began time.Time, missing error) {
+	if *at == 0 && missing == nil {
 		*at = time.Since(began).Seconds()
 	}
 }
 
-// members are the pods, exactly as many as there should be, and none that goes.
-func (s *stage) members(ctx context.Context, x *subject, lost *corev1.Pod) ([]corev1.Pod, error) {
+// members returns the pods. It fails unless there is the declared number and none is
+// terminating.
+func (s *testEnv) members(ctx context.Context, x *subject, lost *corev1.Pod) ([]corev1.Pod, error) {
 	var pods corev1.PodList
 	if err := s.cache.List(ctx, &pods, client.InNamespace(namespace), x.labels, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (s *stage) members(ctx context.Context, x *subject, lost *corev1.Pod) ([]co
 	for i := range pods.Items {
 		p := &pods.Items[i]
 		if p.DeletionTimestamp != nil || lost != nil && p.UID == lost.UID {
-			return nil, fmt.Errorf("the pod %s is still there", p.Name)
+			return nil, fmt.Errorf("the pod %s still exists", p.Name)
 		}
 	}
 	if len(pods.Items) != x.size {
@@ -105,7 +105,7 @@ func (s *stage) members(ctx context.Context, x *subject, lost *corev1.Pod) ([]co
 	return pods.Items, nil
 }
 
-func (s *stage) ready(ctx context.Context, x *subject, pods []corev1.Pod) error {
+func (s *testEnv) ready(ctx context.Context, x *subject, pods []corev1.Pod) error {
 	for i := range pods {
 		if !podReady(&pods[i]) {
 			return fmt.Errorf("the pod %s is not ready", pods[i].Name)
@@ -134,15 +134,15 @@ func podReady(p *corev1.Pod) bool {
 	return false
 }
 
-// remove deletes the subjects with their volumes, and waits for their end: the next
-// ones shall have the machine for themselves.
-func (s *stage) remove(ctx context.Context, all ...*subject) error {
+// remove deletes the subjects with their volumes, and waits for the end of the deletion,
+// so that it does not slow down the next measurement.
+func (s *testEnv) remove(ctx context.Context, all ...*subject) error {
 	for _, x := range all {
-		if err := s.discard(ctx, x); err != nil {
+		if err := s.delete(ctx, x); err != nil {
 			return err
 		}
 	}
-	return s.until(ctx, "all is gone", func(ctx context.Context) error {
+	return s.until(ctx, "all subjects are deleted", func(ctx context.Context) error {
 		for _, x := range all {
 			if err := s.gone(ctx, x); err != nil {
 				return fmt.Errorf("%s: %w", x.name, err)
@@ -152,7 +152,7 @@ func (s *stage) remove(ctx context.Context, all ...*subject) error {
 	})
 }
 
-func (s *stage) discard(ctx context.Context, x *subject) error {
+func (s *testEnv) delete(ctx context.Context, x *subject) error {
 	for _, obj := range x.objects {
 		if err := s.Delete(ctx, obj, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
 			return err
@@ -164,7 +164,7 @@ func (s *stage) discard(ctx context.Context, x *subject) error {
 	return s.DeleteAllOf(ctx, &corev1.PersistentVolumeClaim{}, client.InNamespace(namespace), x.labels)
 }
 
-func (s *stage) gone(ctx context.Context, x *subject) error {
+func (s *testEnv) gone(ctx context.Context, x *subject) error {
 	var pods corev1.PodList
 	var volumes corev1.PersistentVolumeClaimList
 	err := errors.Join(
@@ -172,7 +172,7 @@ func (s *stage) gone(ctx context.Context, x *subject) error {
 		s.cache.List(ctx, &volumes, client.InNamespace(namespace), x.labels, client.UnsafeDisableDeepCopy),
 	)
 	if n := len(pods.Items) + len(volumes.Items); err == nil && n > 0 {
-		return fmt.Errorf("%d pods and volumes are still there", n)
+		return fmt.Errorf("%d pods and volumes still exist", n)
 	}
 	return err
 }

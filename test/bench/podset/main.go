@@ -1,10 +1,9 @@
-// Command podset measures how fast a PodSet grows and shrinks, beside a ReplicaSet of
-// the same pods on the same API server in the same run: the ratios hold on any machine,
-// the seconds only on this one. Run it with `make bench-podset`.
+// Command podset measures how fast a PodSet scales, compared with a ReplicaSet of the same
+// pods on the same API server in the same run. The ratios hold on any machine, the seconds
+// only on this one. Run it with `make bench-podset`.
 //
-// The ReplicaSet has Kubernetes' own controller, without its usual limit of requests a
-// second; with it, Kubernetes would take half a minute for 500 pods. The kubelets are
-// played, for both alike.
+// The ReplicaSet has Kubernetes' own controller, without its default rate limit: with it,
+// Kubernetes would take half a minute for 500 pods. The kubelets are fakes for both kinds.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// options are what a run can be told.
+// options are the command line options.
 type options struct {
 	size     int
 	rounds   int
@@ -78,21 +77,21 @@ func run(ctx context.Context, o options) (err error) {
 	defer s.close()
 	r := results{Date: time.Now().UTC().Format(time.DateOnly), Size: o.size}
 	for i := range o.rounds {
-		// Who goes first meets another API server than who goes second.
+		// The order alternates, because the first one finds a different API server than the second.
 		order := slices.Clone(contenders)
 		if i%2 == 1 {
 			slices.Reverse(order)
 		}
 		for _, c := range order {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", i+1, o.rounds, c.kind())
-			l, err := s.live(ctx, c, o)
+			l, err := s.measure(ctx, c, o)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.kind(), err)
 			}
 			r.add(c, l)
 		}
 	}
-	if r.Rest, err = s.rest(ctx, o); err != nil {
+	if r.Rest, err = s.idle(ctx, o); err != nil {
 		return err
 	}
 	r.table(os.Stdout)

@@ -16,29 +16,29 @@ import (
 	"time"
 )
 
-// goal is the most that a PodSet may take by what a ReplicaSet takes.
+// goal is the maximum ratio of a PodSet's time to a ReplicaSet's.
 const goal = 1.2
 
-// results are what is written.
+// results are the results that are written.
 type results struct {
-	Date        string `json:"date"`
-	Size        int    `json:"size"`
-	ReplicaSets []life `json:"replicaSets"`
-	PodSets     []life `json:"podSets"`
-	Rest        calm   `json:"rest"`
+	Date        string      `json:"date"`
+	Size        int         `json:"size"`
+	ReplicaSets []durations `json:"replicaSets"`
+	PodSets     []durations `json:"podSets"`
+	Rest        idleCost    `json:"rest"`
 }
 
-// calm is what the operator does when there is nothing to do for a set of that size.
-type calm struct {
+// idleCost is the cost of the operator when a set of that size does not change.
+type idleCost struct {
 	Seconds  float64 `json:"seconds"`
 	Requests float64 `json:"requests"`
 	CPU      float64 `json:"cpuSeconds"`
-	// Grow is how many requests it took to get there, from 1.
+	// Grow is the number of requests to scale from 1 pod to the size.
 	Grow    float64 `json:"requestsToGrow"`
 	GrowCPU float64 `json:"cpuSecondsToGrow"`
 }
 
-func (r *results) add(c contender, l life) {
+func (r *results) add(c podKeeper, l durations) {
 	if c.kind() == "PodSet" {
 		r.PodSets = append(r.PodSets, l)
 		return
@@ -46,9 +46,9 @@ func (r *results) add(c contender, l life) {
 	r.ReplicaSets = append(r.ReplicaSets, l)
 }
 
-// rest grows a set once more and leaves it in peace.
-func (s *stage) rest(ctx context.Context, o options) (c calm, err error) {
-	if err := s.begin(ctx, podSet{}); err != nil {
+// idle scales a set once more and then leaves it idle.
+func (s *testEnv) idle(ctx context.Context, o options) (c idleCost, err error) {
+	if err := s.createSet(ctx, podSet{}); err != nil {
 		return c, err
 	}
 	first, err := s.read(ctx)
@@ -69,7 +69,7 @@ func (s *stage) rest(ctx context.Context, o options) (c calm, err error) {
 		return c, err
 	}
 	after, err := s.read(ctx)
-	return calm{
+	return idleCost{
 		Seconds: o.rest.Seconds(), Requests: after.requests - before.requests, CPU: after.cpu - before.cpu,
 		Grow: before.requests - first.requests, GrowCPU: before.cpu - first.cpu,
 	}, err
@@ -84,10 +84,10 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// reading is what the operator says that it has used.
+// reading is the resource usage that the operator reports.
 type reading struct{ requests, cpu float64 }
 
-func (s *stage) read(ctx context.Context) (r reading, err error) {
+func (s *testEnv) read(ctx context.Context) (r reading, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
 	if err != nil {
 		return r, err
@@ -111,21 +111,21 @@ func (s *stage) read(ctx context.Context) (r reading, err error) {
 	return r, err
 }
 
-// table has the ratio of what came one right after the other, in each round: the machine
-// may be faster in one minute than in another.
+// table prints the ratio of consecutive measurements in each round: the machine may be
+// faster in one minute than in another.
 func (r *results) table(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintf(t, "median of %d rounds, s\tReplicaSet\tPodSet\tratio\tgoal\t\n", len(r.PodSets))
 	for _, row := range []struct {
 		name string
-		of   func(life) float64
+		of   func(durations) float64
 	}{
-		{fmt.Sprintf("1 → %d: all pods exist", r.Size), func(l life) float64 { return l.Made }},
-		{fmt.Sprintf("1 → %d: all told available", r.Size), func(l life) float64 { return l.Ready }},
-		{fmt.Sprintf("%d → 1: the others are gone", r.Size), func(l life) float64 { return l.Gone }},
-		{fmt.Sprintf("%d → 1: told", r.Size), func(l life) float64 { return l.Told }},
-		{fmt.Sprintf("1 → %d: all work", r.Size), func(l life) float64 { return l.GrowWork }},
-		{fmt.Sprintf("%d → 1: all work", r.Size), func(l life) float64 { return l.ShrinkWork }},
+		{fmt.Sprintf("1 → %d: all pods exist", r.Size), func(l durations) float64 { return l.Made }},
+		{fmt.Sprintf("1 → %d: status shows all available", r.Size), func(l durations) float64 { return l.Ready }},
+		{fmt.Sprintf("%d → 1: the other pods are gone", r.Size), func(l durations) float64 { return l.Gone }},
+		{fmt.Sprintf("%d → 1: status shows 1", r.Size), func(l durations) float64 { return l.Told }},
+		{fmt.Sprintf("1 → %d: CPU time", r.Size), func(l durations) float64 { return l.GrowWork }},
+		{fmt.Sprintf("%d → 1: CPU time", r.Size), func(l durations) float64 { return l.ShrinkWork }},
 	} {
 		theirs, ours := each(r.ReplicaSets, row.of), each(r.PodSets, row.of)
 		ratios := make([]float64, len(ours))
@@ -151,7 +151,7 @@ func (r *results) save(path string) error {
 	return os.WriteFile(path, append(raw, '\n'), 0o600)
 }
 
-func each(all []life, of func(life) float64) []float64 {
+func each(all []durations, of func(durations) float64) []float64 {
 	values := make([]float64, 0, len(all))
 	for _, l := range all {
 		values = append(values, of(l))

@@ -22,12 +22,12 @@ import (
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 )
 
-// namespace is where everything happens.
+// namespace is the namespace of all objects.
 const namespace = "bench"
 
-// stage is a real API server with Kubernetes' own ReplicaSet controller, the operator,
-// and played kubelets.
-type stage struct {
+// testEnv is a real API server with Kubernetes' own ReplicaSet controller, the operator, and
+// fake kubelets.
+type testEnv struct {
 	client.Client
 
 	env     *envtest.Environment
@@ -41,12 +41,12 @@ type stage struct {
 	sets    int
 }
 
-func open(ctx context.Context, o options) (s *stage, err error) {
+func open(ctx context.Context, o options) (s *testEnv, err error) {
 	assets := os.Getenv("KUBEBUILDER_ASSETS")
 	if assets == "" {
 		return nil, errors.New("set KUBEBUILDER_ASSETS to a folder with kube-apiserver and etcd")
 	}
-	s = &stage{pending: make(chan *corev1.Pod, 1<<16), news: make(chan struct{}, 1), stop: func() {}}
+	s = &testEnv{pending: make(chan *corev1.Pod, 1<<16), news: make(chan struct{}, 1), stop: func() {}}
 	if s.folder, err = os.MkdirTemp("", "governor-bench-"); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func open(ctx context.Context, o options) (s *stage, err error) {
 	return s, nil
 }
 
-func (s *stage) start(ctx context.Context, assets string, o options) error {
+func (s *testEnv) start(ctx context.Context, assets string, o options) error {
 	config, err := s.env.Start()
 	if err != nil {
 		return fmt.Errorf("cannot start the API server: %w", err)
@@ -75,7 +75,7 @@ func (s *stage) start(ctx context.Context, assets string, o options) error {
 	if s.cache, err = cache.New(config, cache.Options{Scheme: scheme}); err != nil {
 		return err
 	}
-	if err := s.play(ctx); err != nil {
+	if err := s.startKubelets(ctx); err != nil {
 		return err
 	}
 	space := &corev1.Namespace{}
@@ -86,9 +86,9 @@ func (s *stage) start(ctx context.Context, assets string, o options) error {
 	return s.controllers(ctx, assets, o)
 }
 
-// controllers starts the two that are compared, each a process of its own and in the
-// same group of users, so that the API server queues both alike.
-func (s *stage) controllers(ctx context.Context, assets string, o options) error {
+// controllers starts both controllers, each as a separate process and in the same user
+// group, so that API priority and fairness treats both the same.
+func (s *testEnv) controllers(ctx context.Context, assets string, o options) error {
 	programs, err := filepath.EvalSymlinks(filepath.Join(assets, "kube-apiserver"))
 	if err != nil {
 		return err
@@ -105,7 +105,7 @@ func (s *stage) controllers(ctx context.Context, assets string, o options) error
 		},
 		"governor": {o.operator, "run", "--leader-elect=false", "--health-address=0", "--metrics-secure=false", "--metrics-address=" + address},
 	} {
-		path, err := s.admit(user)
+		path, err := s.writeKubeconfig(user)
 		if err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ func (s *stage) controllers(ctx context.Context, assets string, o options) error
 	return nil
 }
 
-func (s *stage) spawn(ctx context.Context, o options, user, kubeconfig string, command []string) error {
+func (s *testEnv) spawn(ctx context.Context, o options, user, kubeconfig string, command []string) error {
 	log, err := os.Create(filepath.Join(filepath.Dir(o.out), "bench-podset-"+user+".log"))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (s *stage) spawn(ctx context.Context, o options, user, kubeconfig string, c
 	return nil
 }
 
-func (s *stage) admit(user string) (string, error) {
+func (s *testEnv) writeKubeconfig(user string) (string, error) {
 	u, err := s.env.AddUser(envtest.User{Name: user, Groups: []string{"system:masters"}}, nil)
 	if err != nil {
 		return "", err
@@ -157,8 +157,8 @@ func freeAddress(ctx context.Context) (string, error) {
 	return l.Addr().String(), nil
 }
 
-// play lets pods run and be ready as soon as they are seen.
-func (s *stage) play(ctx context.Context) error {
+// startKubelets makes pods run and become ready as soon as they are seen.
+func (s *testEnv) startKubelets(ctx context.Context) error {
 	ctx, s.stop = context.WithCancel(ctx)
 	pods, err := s.cache.GetInformer(ctx, &corev1.Pod{})
 	if err != nil {
@@ -169,10 +169,10 @@ func (s *stage) play(ctx context.Context) error {
 			if p := obj.(*corev1.Pod); p.Status.Phase == corev1.PodPending {
 				s.pending <- p
 			}
-			s.tell()
+			s.notify()
 		},
-		UpdateFunc: func(any, any) { s.tell() },
-		DeleteFunc: func(any) { s.tell() },
+		UpdateFunc: func(any, any) { s.notify() },
+		DeleteFunc: func(any) { s.notify() },
 	})
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (s *stage) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		told := toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { s.tell() }}
+		told := toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(any, any) { s.notify() }}
 		if _, err := sets.AddEventHandler(told); err != nil {
 			return err
 		}
@@ -193,12 +193,12 @@ func (s *stage) play(ctx context.Context) error {
 	}
 	go func() { _ = s.cache.Start(ctx) }()
 	if !s.cache.WaitForCacheSync(ctx) {
-		return errors.New("the player's cache does not fill")
+		return errors.New("the cache does not sync")
 	}
 	return nil
 }
 
-func (s *stage) kubelet(ctx context.Context) {
+func (s *testEnv) kubelet(ctx context.Context) {
 	const ready = `{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}`
 	for {
 		select {
@@ -210,16 +210,17 @@ func (s *stage) kubelet(ctx context.Context) {
 	}
 }
 
-// tell wakes who waits, if anybody does.
-func (s *stage) tell() {
+// notify wakes a waiting until, if there is one.
+func (s *testEnv) notify() {
 	select {
 	case s.news <- struct{}{}:
 	default:
 	}
 }
 
-// until waits until it holds; it looks whenever a pod changes, and now and then.
-func (s *stage) until(ctx context.Context, what string, holds func() (bool, error)) error {
+// until waits until holds returns true. It checks at every change of a pod, and
+// periodically.
+func (s *testEnv) until(ctx context.Context, what string, holds func() (bool, error)) error {
 	look := time.NewTicker(5 * time.Millisecond)
 	defer look.Stop()
 	for {
@@ -236,7 +237,7 @@ func (s *stage) until(ctx context.Context, what string, holds func() (bool, erro
 	}
 }
 
-func (s *stage) close() {
+func (s *testEnv) close() {
 	s.stop()
 	for _, cmd := range s.procs {
 		_ = cmd.Process.Signal(syscall.SIGTERM)

@@ -23,36 +23,35 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// turn is what one turn of the engine costs, beside one plain request.
-type turn struct {
+// reconcileCost is the cost of one reconcile of the engine, compared with one plain request.
+type reconcileCost struct {
 	Name      string  `json:"name"`
 	Nanos     int64   `json:"nanosPerTurn"`
 	PerSecond float64 `json:"turnsPerSecond"`
 	Allocs    int64   `json:"allocsPerTurn"`
 	Bytes     int64   `json:"bytesPerTurn"`
 
-	// Beside is the plain request of the same run, and Ratio the turn's time by
-	// that of the request.
+	// Beside is the plain request of the same run, and Ratio is the reconcile's time
+	// divided by the request's.
 	Beside      string  `json:"beside"`
 	BesideNanos int64   `json:"besideNanos"`
 	Ratio       float64 `json:"ratio"`
 }
 
-// metronome runs memcached's own planner and driver, so that the engine takes one
-// turn after the other as fast as it is told to: the whole turn through the real
-// queue, the real cache and the real client.
-type metronome struct {
+// reconcileBench runs memcached's own planner and driver, so that the engine reconciles again
+// on each beat. It measures the whole reconcile through the real queue, cache and client.
+type reconcileBench struct {
 	memcached.Planner
 	lifecycle.Driver[*cachev1.Memcached, memcached.World]
 
 	measured atomic.Bool
 	beats    chan struct{}
-	restless atomic.Bool
+	changing atomic.Bool
 	edits    atomic.Int64
 }
 
-// Next makes the engine come back at once to what is at rest.
-func (m *metronome) Next(want *cachev1.Memcached, seen memcached.World, now time.Time) lifecycle.Decision {
+// Next makes the engine reconcile a settled object again immediately.
+func (m *reconcileBench) Next(want *cachev1.Memcached, seen memcached.World, now time.Time) lifecycle.Decision {
 	d := m.Planner.Next(want, seen, now)
 	if d.Outcome == lifecycle.OutcomeSettled && m.measured.Load() {
 		return d.Heartbeat(time.Nanosecond)
@@ -60,10 +59,10 @@ func (m *metronome) Next(want *cachev1.Memcached, seen memcached.World, now time
 	return d
 }
 
-// Resources wants another annotation every time, if each turn is to change something.
-func (m *metronome) Resources(want *cachev1.Memcached, seen memcached.World) ([]lifecycle.Object, error) {
+// Resources changes an annotation each time, if each reconcile shall change something.
+func (m *reconcileBench) Resources(want *cachev1.Memcached, seen memcached.World) ([]lifecycle.Object, error) {
 	all, err := m.Planner.Resources(want, seen)
-	if !m.restless.Load() {
+	if !m.changing.Load() {
 		return all, err
 	}
 	for _, obj := range all {
@@ -74,8 +73,8 @@ func (m *metronome) Resources(want *cachev1.Memcached, seen memcached.World) ([]
 	return all, err
 }
 
-// Observe waits for the beat.
-func (m *metronome) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.World, error) {
+// Observe waits for the next beat.
+func (m *reconcileBench) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.World, error) {
 	if m.measured.Load() {
 		select {
 		case <-m.beats:
@@ -86,24 +85,24 @@ func (m *metronome) Observe(ctx context.Context, obj *cachev1.Memcached) (memcac
 	return m.Driver.Observe(ctx, obj)
 }
 
-// bench is the benchmark of a turn: from one beat to the next.
-func (m *metronome) bench(b *testing.B) {
+// bench is the benchmark of a reconcile: from one beat to the next.
+func (m *reconcileBench) bench(b *testing.B) {
 	b.ReportAllocs()
-	m.beats <- struct{}{} // whatever was begun before is over
+	m.beats <- struct{}{} // an earlier reconcile is complete
 	b.ResetTimer()
 	for range b.N {
 		m.beats <- struct{}{}
 	}
 }
 
-const turnsNamespace = "turns"
+const reconcileNamespace = "turns"
 
-// measureTurns runs the engine in this process, to count its allocations.
-func measureTurns(ctx context.Context, api *api, patience time.Duration) (all []turn, err error) {
-	progress("single turns of the engine")
+// measureReconciles runs the engine in this process, to count its allocations.
+func measureReconciles(ctx context.Context, api *api, patience time.Duration) (all []reconcileCost, err error) {
+	progress("single reconciles of the engine")
 	ctx, cancel := context.WithTimeout(ctx, patience)
-	m := &metronome{beats: make(chan struct{})}
-	ended, err := m.perform(ctx, api)
+	m := &reconcileBench{beats: make(chan struct{})}
+	ended, err := m.start(ctx, api)
 	if err != nil {
 		cancel()
 		return nil, err
@@ -113,35 +112,35 @@ func measureTurns(ctx context.Context, api *api, patience time.Duration) (all []
 		return nil, err
 	}
 	m.measured.Store(true)
-	if err := touch(ctx, api, "at rest"); err != nil {
+	if err := touch(ctx, api, "unchanged"); err != nil {
 		return nil, err
 	}
-	all = append(all, compareTurn("at rest", m.bench, "Get", getDeployment(ctx, api)))
-	m.restless.Store(true)
-	if err := touch(ctx, api, "restless"); err != nil {
+	all = append(all, compareReconcile("unchanged", m.bench, "Get", getDeployment(ctx, api)))
+	m.changing.Store(true)
+	if err := touch(ctx, api, "changing"); err != nil {
 		return nil, err
 	}
-	return append(all, compareTurn("with a change", m.bench, "Apply", applyDeployment(ctx, api))), nil
+	return append(all, compareReconcile("with a change", m.bench, "Apply", applyDeployment(ctx, api))), nil
 }
 
-func compareTurn(name string, bench func(*testing.B), beside string, request func(*testing.B)) turn {
+func compareReconcile(name string, bench func(*testing.B), beside string, request func(*testing.B)) reconcileCost {
 	r, plain := testing.Benchmark(bench), testing.Benchmark(request)
-	return turn{
+	return reconcileCost{
 		Name: name, Nanos: r.NsPerOp(), PerSecond: 1e9 / float64(max(1, r.NsPerOp())),
 		Allocs: r.AllocsPerOp(), Bytes: r.AllocedBytesPerOp(),
 		Beside: beside, BesideNanos: plain.NsPerOp(), Ratio: float64(r.NsPerOp()) / float64(max(1, plain.NsPerOp())),
 	}
 }
 
-// perform starts an operator with one worker in this process.
-func (m *metronome) perform(ctx context.Context, api *api) (<-chan error, error) {
+// start starts an operator with one worker in this process.
+func (m *reconcileBench) start(ctx context.Context, api *api) (<-chan error, error) {
 	mgr, err := ctrl.NewManager(api.config, manager.Options{
 		Scheme: api.Scheme(), Metrics: metricsserver.Options{BindAddress: "0"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	op, err := engine.New(mgr, engine.Options{Namespaces: []string{turnsNamespace}, Version: "bench"})
+	op, err := engine.New(mgr, engine.Options{Namespaces: []string{reconcileNamespace}, Version: "bench"})
 	if err != nil {
 		return nil, err
 	}
@@ -157,36 +156,36 @@ func (m *metronome) perform(ctx context.Context, api *api) (<-chan error, error)
 	return ended, nil
 }
 
-func (m *metronome) driver(c client.Client, live client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
+func (m *reconcileBench) driver(c client.Client, live client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
 	m.Driver = driver.New(c, live)
 	return m
 }
 
-// settleOne brings one object to rest and ends the play: nothing but the engine
-// allocates afterwards.
+// settleOne settles one object and stops the fake controllers: afterwards only the engine
+// allocates.
 func settleOne(ctx context.Context, api *api) error {
-	s, err := openStage(ctx, api, turnsNamespace)
+	s, err := openEnv(ctx, api, reconcileNamespace)
 	if err != nil {
 		return err
 	}
-	t, err := s.expect(ctx, &cachev1.Memcached{}, 1, allAnswer)
+	t, err := s.expect(ctx, &cachev1.Memcached{}, 1, settled)
 	if err != nil {
 		return errors.Join(err, s.close())
 	}
-	err = api.Create(ctx, newMemcached(turnsNamespace, 0))
+	err = api.Create(ctx, newMemcached(reconcileNamespace, 0))
 	return errors.Join(err, t.wait(ctx), s.close())
 }
 
-// touch changes the object once; from then on each turn brings the next. What is as it
-// was when all was provided, the engine does not look at again.
+// touch changes the object once. Each reconcile then triggers the next one. The engine
+// skips an object whose inputs have not changed since its last reconcile.
 func touch(ctx context.Context, api *api, why string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/touch":%q}}}`, why)
-	return api.Patch(ctx, newMemcached(turnsNamespace, 0), client.RawPatch("application/merge-patch+json", patch))
+	return api.Patch(ctx, newMemcached(reconcileNamespace, 0), client.RawPatch("application/merge-patch+json", patch))
 }
 
 func getDeployment(ctx context.Context, api *api) func(*testing.B) {
 	return func(b *testing.B) {
-		key := client.ObjectKeyFromObject(newMemcached(turnsNamespace, 0))
+		key := client.ObjectKeyFromObject(newMemcached(reconcileNamespace, 0))
 		for range b.N {
 			if err := api.Get(ctx, key, &appsv1.Deployment{}); err != nil {
 				b.Fatal(err)
@@ -195,14 +194,14 @@ func getDeployment(ctx context.Context, api *api) func(*testing.B) {
 	}
 }
 
-// applyDeployment changes an annotation of the same Deployment by server-side
-// apply, as one change of a turn does.
+// applyDeployment changes an annotation of the same Deployment by server-side apply, as
+// one change of a reconcile does.
 func applyDeployment(ctx context.Context, api *api) func(*testing.B) {
 	return func(b *testing.B) {
 		u := &unstructured.Unstructured{}
 		u.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-		u.SetNamespace(turnsNamespace)
-		u.SetName(newMemcached(turnsNamespace, 0).Name)
+		u.SetNamespace(reconcileNamespace)
+		u.SetName(newMemcached(reconcileNamespace, 0).Name)
 		for i := range b.N {
 			declared := u.DeepCopy()
 			declared.SetAnnotations(map[string]string{"example.com/plain": fmt.Sprint(b.N, i)})

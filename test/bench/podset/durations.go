@@ -13,20 +13,20 @@ import (
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 )
 
-// contender is a kind that keeps a number of pods.
-type contender interface {
+// podKeeper is a kind that keeps a number of pods.
+type podKeeper interface {
 	kind() string
 	fresh(name string) client.Object
-	// told are the pods, and those available, that the object's status tells.
+	// told returns the number of pods, and of available pods, in the object's status.
 	told(obj client.Object) (pods, available int)
 }
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
 
-// body is the pod of both.
-var body = corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}}}
+// podSpec is the pod of both kinds.
+var podSpec = corev1.PodSpec{Containers: []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}}}
 
-var contenders = []contender{replicaSet{}, podSet{}}
+var contenders = []podKeeper{replicaSet{}, podSet{}}
 
 type replicaSet struct{}
 
@@ -36,7 +36,7 @@ func (replicaSet) fresh(name string) client.Object {
 	labels := map[string]string{"app": name}
 	return &appsv1.ReplicaSet{ObjectMeta: named(name), Spec: appsv1.ReplicaSetSpec{
 		Replicas: new(int32(1)), Selector: &metav1.LabelSelector{MatchLabels: labels},
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: body},
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: podSpec},
 	}}
 }
 
@@ -50,7 +50,7 @@ type podSet struct{}
 func (podSet) kind() string { return "PodSet" }
 
 func (podSet) fresh(name string) client.Object {
-	return &appv1.PodSet{ObjectMeta: named(name), Spec: appv1.PodSetSpec{Replicas: 1, Template: appv1.PodTemplate{Spec: body}}}
+	return &appv1.PodSet{ObjectMeta: named(name), Spec: appv1.PodSetSpec{Replicas: 1, Template: appv1.PodTemplate{Spec: podSpec}}}
 }
 
 func (podSet) told(obj client.Object) (pods, available int) {
@@ -58,23 +58,23 @@ func (podSet) told(obj client.Object) (pods, available int) {
 	return int(st.Replicas), int(st.AvailableReplicas)
 }
 
-// life is how long one set took, in seconds.
-type life struct {
-	// Made is until all pods exist, Ready until the status says that all are available.
+// durations is the durations of one set, in seconds.
+type durations struct {
+	// Made is when all pods exist. Ready is when the status says that all are available.
 	Made  float64 `json:"made"`
 	Ready float64 `json:"ready"`
-	// Gone is until all pods but one are gone, Told until the status says so.
+	// Gone is when only one pod is left. Told is when the status says so.
 	Gone float64 `json:"gone"`
 	Told float64 `json:"told"`
-	// GrowWork and ShrinkWork are the processor time of all processes together.
+	// GrowWork and ShrinkWork are the CPU time of all processes together.
 	GrowWork   float64 `json:"growWork"`
 	ShrinkWork float64 `json:"shrinkWork"`
 }
 
-func (s *stage) live(ctx context.Context, c contender, o options) (l life, err error) {
+func (s *testEnv) measure(ctx context.Context, c podKeeper, o options) (l durations, err error) {
 	ctx, cancel := context.WithTimeout(ctx, o.patience)
 	defer cancel()
-	if err := s.begin(ctx, c); err != nil {
+	if err := s.createSet(ctx, c); err != nil {
 		return l, err
 	}
 	before := work()
@@ -89,27 +89,30 @@ func (s *stage) live(ctx context.Context, c contender, o options) (l life, err e
 	return l, s.clear(ctx, c)
 }
 
-// begin makes a set of one pod. Each has a name of its own: who remembers the last one
-// has no advantage and no disadvantage.
-func (s *stage) begin(ctx context.Context, c contender) error {
+// createSet creates a set of one pod. Each set has its own name, so that cached state about
+// the previous one makes no difference.
+func (s *testEnv) createSet(ctx context.Context, c podKeeper) error {
 	s.sets++
 	if err := s.Create(ctx, s.subject(c)); err != nil {
 		return err
 	}
-	return s.until(ctx, "the first pod", s.tells(ctx, c, 1))
+	return s.until(ctx, "the first pod", s.reports(ctx, c, 1))
 }
 
-// subject is the set of the present life.
-func (s *stage) subject(c contender) client.Object { return c.fresh(fmt.Sprintf("subject-%d", s.sets)) }
+// subject returns the present set.
+func (s *testEnv) subject(c podKeeper) client.Object {
+	return c.fresh(fmt.Sprintf("subject-%d", s.sets))
+}
 
-// scale returns after how many seconds the pods are as many, and the object says so.
-func (s *stage) scale(ctx context.Context, c contender, size int) (there, told float64, err error) {
+// scale returns the seconds until the number of pods is reached, and until the object
+// reports it.
+func (s *testEnv) scale(ctx context.Context, c podKeeper, size int) (there, told float64, err error) {
 	began := time.Now()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size))
 	if err := s.Patch(ctx, s.subject(c), patch); err != nil {
 		return 0, 0, err
 	}
-	err = s.until(ctx, fmt.Sprintf("%d pods are there", size), func() (bool, error) {
+	err = s.until(ctx, fmt.Sprintf("%d pods exist", size), func() (bool, error) {
 		n, err := s.count(ctx)
 		return n == size, err
 	})
@@ -117,19 +120,19 @@ func (s *stage) scale(ctx context.Context, c contender, size int) (there, told f
 		return 0, 0, err
 	}
 	there = time.Since(began).Seconds()
-	err = s.until(ctx, fmt.Sprintf("%d pods are told", size), s.tells(ctx, c, size))
+	err = s.until(ctx, fmt.Sprintf("the status shows %d pods", size), s.reports(ctx, c, size))
 	return there, time.Since(began).Seconds(), err
 }
 
-func (s *stage) count(ctx context.Context) (int, error) {
+func (s *testEnv) count(ctx context.Context) (int, error) {
 	list := &corev1.PodList{}
 	err := s.cache.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy)
 	return len(list.Items), err
 }
 
-// tells looks at what the watch has brought: to ask again and again would be work for the
-// API server, and more of it the longer the status is.
-func (s *stage) tells(ctx context.Context, c contender, size int) func() (bool, error) {
+// reports checks the object in the watch cache. Polling would cost the API server work, and
+// more of it the longer the status is.
+func (s *testEnv) reports(ctx context.Context, c podKeeper, size int) func() (bool, error) {
 	return func() (bool, error) {
 		obj := s.subject(c)
 		err := s.cache.Get(ctx, client.ObjectKeyFromObject(obj), obj, client.UnsafeDisableDeepCopy)
@@ -141,8 +144,8 @@ func (s *stage) tells(ctx context.Context, c contender, size int) func() (bool, 
 	}
 }
 
-// clear leaves the next one the same API server.
-func (s *stage) clear(ctx context.Context, c contender) error {
+// clear deletes everything, so that the next measurement starts with the same API server.
+func (s *testEnv) clear(ctx context.Context, c podKeeper) error {
 	if err := s.Delete(ctx, s.subject(c), client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tally watches until a number of objects are as they should be.
-type tally struct {
+// waiter waits until a number of objects are in the desired state.
+type waiter struct {
 	wanted int
 	good   func(client.Object) bool
 	stop   func() error
@@ -20,14 +20,14 @@ type tally struct {
 	full    chan struct{}
 }
 
-// expect begins to watch. It is called before what it waits for is begun, so that
-// no time of its own is measured.
-func (s *stage) expect(ctx context.Context, kind client.Object, wanted int, good func(client.Object) bool) (*tally, error) {
+// expect starts to watch. Call it before the measured action, so that its own time is not
+// measured.
+func (s *testEnv) expect(ctx context.Context, kind client.Object, wanted int, good func(client.Object) bool) (*waiter, error) {
 	informer, err := s.cache.GetInformer(ctx, kind)
 	if err != nil {
 		return nil, err
 	}
-	t := &tally{wanted: wanted, good: good, reached: map[string]bool{}, full: make(chan struct{})}
+	t := &waiter{wanted: wanted, good: good, reached: map[string]bool{}, full: make(chan struct{})}
 	handler, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    t.note,
 		UpdateFunc: func(_, obj any) { t.note(obj) },
@@ -36,7 +36,7 @@ func (s *stage) expect(ctx context.Context, kind client.Object, wanted int, good
 	return t, err
 }
 
-func (t *tally) note(seen any) {
+func (t *waiter) note(seen any) {
 	obj, ok := seen.(client.Object)
 	if !ok {
 		return
@@ -57,8 +57,8 @@ func (t *tally) note(seen any) {
 	}
 }
 
-// wait returns when all are as they should be at the same time.
-func (t *tally) wait(ctx context.Context) error {
+// wait returns when all objects are in the desired state at the same time.
+func (t *waiter) wait(ctx context.Context) error {
 	defer func() { _ = t.stop() }()
 	select {
 	case <-t.full:

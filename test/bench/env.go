@@ -19,18 +19,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// stage is a namespace in which the Deployment controller and the kubelets are
-// played: a Deployment has its pods, ready, as soon as the API server can take
-// three requests. It is the same for the operator and for the plain calls.
-type stage struct {
+// testEnv is a namespace with a fake Deployment controller and fake kubelets. A Deployment
+// has its ready pods as soon as the API server has served three requests. It is the same
+// for the operator and for the plain calls.
+type testEnv struct {
 	api       *api
 	namespace string
 	cache     cache.Cache
-	ended     chan error
+	done      chan error
 	cancel    context.CancelFunc
 }
 
-func openStage(ctx context.Context, api *api, namespace string) (*stage, error) {
+func openEnv(ctx context.Context, api *api, namespace string) (*testEnv, error) {
 	if err := api.newNamespace(ctx, namespace); err != nil {
 		return nil, err
 	}
@@ -42,33 +42,33 @@ func openStage(ctx context.Context, api *api, namespace string) (*stage, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{api: api, namespace: namespace, cache: mgr.GetCache(), ended: make(chan error, 1)}
-	if err := s.play(mgr); err != nil {
+	s := &testEnv{api: api, namespace: namespace, cache: mgr.GetCache(), done: make(chan error, 1)}
+	if err := s.startControllers(mgr); err != nil {
 		return nil, err
 	}
 	ctx, s.cancel = context.WithCancel(ctx)
-	go func() { s.ended <- mgr.Start(ctx) }()
+	go func() { s.done <- mgr.Start(ctx) }()
 	if !s.cache.WaitForCacheSync(ctx) {
-		return nil, errors.Join(errors.New("the player's cache does not fill"), s.close())
+		return nil, errors.Join(errors.New("the cache does not sync"), s.close())
 	}
 	return s, nil
 }
 
-// close ends the play; what was made stays.
-func (s *stage) close() error {
+// close stops the fake controllers. It keeps the objects.
+func (s *testEnv) close() error {
 	s.cancel()
-	return <-s.ended
+	return <-s.done
 }
 
-func (s *stage) play(mgr manager.Manager) error {
+func (s *testEnv) startControllers(mgr manager.Manager) error {
 	again := true
 	return builder.ControllerManagedBy(mgr).Named("kubernetes").For(&appsv1.Deployment{}).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers, SkipNameValidation: &again}).
-		Complete(reconcile.Func(s.turn))
+		Complete(reconcile.Func(s.reconcile))
 }
 
-// turn gives one Deployment its pods and says so in its status.
-func (s *stage) turn(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+// reconcile creates the pods of one Deployment and updates its status.
+func (s *testEnv) reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	dep := &appsv1.Deployment{}
 	if err := s.cache.Get(ctx, req.NamespacedName, dep); err != nil || rolledOut(dep) {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -86,7 +86,7 @@ func (s *stage) turn(ctx context.Context, req reconcile.Request) (reconcile.Resu
 	return reconcile.Result{}, client.IgnoreNotFound(s.api.Status().Patch(ctx, dep, client.MergeFrom(base)))
 }
 
-func (s *stage) runPod(ctx context.Context, dep *appsv1.Deployment, i int32) error {
+func (s *testEnv) runPod(ctx context.Context, dep *appsv1.Deployment, i int32) error {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: dep.Namespace, Name: fmt.Sprintf("%s-%d", dep.Name, i), Labels: dep.Spec.Template.Labels,

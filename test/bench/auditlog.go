@@ -15,15 +15,15 @@ import (
 // requests counts requests by verb and resource: "patch deployments".
 type requests map[string]int
 
-// ledger reads the operator's requests from the API server's audit log: exact, because
-// the API server writes a line before it answers.
-type ledger struct {
+// auditLog reads the operator's requests from the API server's audit log. The counts are
+// exact, because the API server writes a line before it responds.
+type auditLog struct {
 	path   string
 	offset int64
 	counts requests
 }
 
-// entry is what is read of one audited request.
+// entry is the part of an audit event that is read.
 type entry struct {
 	Verb string `json:"verb"`
 	User struct {
@@ -43,7 +43,7 @@ func (e entry) name() string {
 }
 
 // read returns all requests so far.
-func (l *ledger) read() (requests, error) {
+func (l *auditLog) read() (requests, error) {
 	f, err := os.Open(l.path)
 	if err != nil {
 		return nil, err
@@ -60,14 +60,14 @@ func (l *ledger) read() (requests, error) {
 	return maps.Clone(l.counts), err
 }
 
-// take counts the whole lines; what follows the last of them is still being written.
-func (l *ledger) take(raw []byte) error {
+// take counts complete lines. The API server is still writing an incomplete last line.
+func (l *auditLog) take(raw []byte) error {
 	if l.counts == nil {
 		l.counts = requests{}
 	}
 	for {
-		line, rest, whole := bytes.Cut(raw, []byte("\n"))
-		if !whole {
+		line, rest, complete := bytes.Cut(raw, []byte("\n"))
+		if !complete {
 			return nil
 		}
 		var e entry
@@ -101,7 +101,7 @@ func (r requests) total() int {
 	return total
 }
 
-// writes are the requests that change something.
+// writes returns the number of requests that change something.
 func (r requests) writes() int {
 	total := 0
 	for name, n := range r {
@@ -114,12 +114,12 @@ func (r requests) writes() int {
 	return total
 }
 
-// quiet waits until the operator has said all it had to say: events are sent in
-// the background.
-func (l *ledger) quiet(ctx context.Context) (requests, error) {
-	const silence = 2 * time.Second
-	look := time.NewTicker(silence / 20)
-	defer look.Stop()
+// quiet waits until the operator sends no more requests: it sends events in the
+// background.
+func (l *auditLog) quiet(ctx context.Context) (requests, error) {
+	const idle = 2 * time.Second
+	tick := time.NewTicker(idle / 20)
+	defer tick.Stop()
 	last, since := -1, time.Now()
 	for {
 		all, err := l.read()
@@ -129,13 +129,13 @@ func (l *ledger) quiet(ctx context.Context) (requests, error) {
 		if n := all.total(); n != last {
 			last, since = n, time.Now()
 		}
-		if time.Since(since) > silence {
+		if time.Since(since) > idle {
 			return all, nil
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the operator does not fall silent: %w", ctx.Err())
-		case <-look.C:
+			return nil, fmt.Errorf("the operator keeps sending requests: %w", ctx.Err())
+		case <-tick.C:
 		}
 	}
 }

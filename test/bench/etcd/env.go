@@ -23,30 +23,29 @@ import (
 )
 
 const (
-	// namespace is where everything is measured; it is deleted afterwards.
+	// namespace is the namespace of all measurements. The run deletes it at the end.
 	namespace = "governor-bench"
-	// home is where the operator is installed.
-	home = "governor-system"
+	// operatorNamespace is the namespace of the operator.
+	operatorNamespace = "governor-system"
 
-	// look is how often the world is looked at while something is waited for: what
-	// a measured time can be wrong by.
-	look = 25 * time.Millisecond
-	// tell is how often a wait says that it still waits.
-	tell = 5 * time.Second
+	// pollInterval is the polling interval, and so the error of a measured time.
+	pollInterval = 25 * time.Millisecond
+	// progressInterval is the interval of progress messages during a wait.
+	progressInterval = 5 * time.Second
 )
 
-// stage is the cluster on which everything is measured.
-type stage struct {
+// testEnv is the cluster of the measurements.
+type testEnv struct {
 	client.Client
 
 	cache    cache.Cache
 	patience time.Duration
-	// renewals of the lease that the operator's leader has written so far.
+	// renewals counts the renewals of the leader election lease.
 	renewals atomic.Int64
-	births   births
+	podTimes podTimes
 }
 
-func open(ctx context.Context, patience time.Duration) (*stage, error) {
+func open(ctx context.Context, patience time.Duration) (*testEnv, error) {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(clientgoscheme.AddToScheme(scheme), etcdv1.AddToScheme(scheme)); err != nil {
 		return nil, err
@@ -56,23 +55,23 @@ func open(ctx context.Context, patience time.Duration) (*stage, error) {
 		return nil, err
 	}
 	config.QPS = -1
-	s := &stage{patience: patience}
+	s := &testEnv{patience: patience}
 	if s.Client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
 	s.cache, err = cache.New(config, cache.Options{
-		Scheme: scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}, home: {}},
+		Scheme: scheme, DefaultNamespaces: map[string]cache.Config{namespace: {}, operatorNamespace: {}},
 	})
 	if err != nil {
 		return nil, err
 	}
 	go func() { _ = s.cache.Start(ctx) }()
-	return s, errors.Join(s.watch(ctx), s.renew(ctx))
+	return s, errors.Join(s.watch(ctx), s.reset(ctx))
 }
 
-// watch fills the cache with all that will be asked for, so that the first question
-// is not slower than the others.
-func (s *stage) watch(ctx context.Context) error {
+// watch starts the informers of all kinds in advance, so that the first read is not slower
+// than the others.
+func (s *testEnv) watch(ctx context.Context) error {
 	for _, kind := range []client.Object{
 		&etcdv1.EtcdCluster{}, &corev1.PersistentVolumeClaim{}, &discoveryv1.EndpointSlice{},
 	} {
@@ -82,13 +81,13 @@ func (s *stage) watch(ctx context.Context) error {
 	}
 	return errors.Join(
 		s.follow(ctx, &corev1.Pod{}, toolscache.ResourceEventHandlerFuncs{
-			AddFunc: s.births.note, UpdateFunc: func(_, after any) { s.births.note(after) },
+			AddFunc: s.podTimes.note, UpdateFunc: func(_, after any) { s.podTimes.note(after) },
 		}),
 		s.follow(ctx, &coordinationv1.Lease{}, toolscache.ResourceEventHandlerFuncs{UpdateFunc: s.count}),
 	)
 }
 
-func (s *stage) follow(ctx context.Context, kind client.Object, handle toolscache.ResourceEventHandler) error {
+func (s *testEnv) follow(ctx context.Context, kind client.Object, handle toolscache.ResourceEventHandler) error {
 	informer, err := s.cache.GetInformer(ctx, kind)
 	if err != nil {
 		return err
@@ -97,23 +96,23 @@ func (s *stage) follow(ctx context.Context, kind client.Object, handle toolscach
 	return err
 }
 
-func (s *stage) count(before, after any) {
+func (s *testEnv) count(before, after any) {
 	was, is := before.(*coordinationv1.Lease), after.(*coordinationv1.Lease)
 	if is.Name == leaseName && !was.Spec.RenewTime.Equal(is.Spec.RenewTime) {
 		s.renewals.Add(1)
 	}
 }
 
-// renew begins with an empty namespace.
-func (s *stage) renew(ctx context.Context) error {
+// reset starts with an empty namespace.
+func (s *testEnv) reset(ctx context.Context) error {
 	if err := s.close(ctx); err != nil {
 		return err
 	}
 	return s.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 }
 
-// close leaves nothing behind, also when the run was interrupted.
-func (s *stage) close(ctx context.Context) error {
+// close deletes everything, also after an interrupted run.
+func (s *testEnv) close(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
 	if err := s.Delete(ctx, ns); err != nil {
@@ -127,29 +126,29 @@ func (s *stage) close(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		return errors.New("it is still there")
+		return errors.New("it still exists")
 	})
 }
 
-// until waits until what holds. The error of holds is what lacks.
-func (s *stage) until(ctx context.Context, what string, holds func(context.Context) error) error {
+// until waits until holds returns nil. The error of holds is the missing fact.
+func (s *testEnv) until(ctx context.Context, what string, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()
-	again := time.NewTicker(look)
+	again := time.NewTicker(pollInterval)
 	defer again.Stop()
-	began, told := time.Now(), time.Now()
+	began, reported := time.Now(), time.Now()
 	for {
-		lacks := holds(ctx)
-		if lacks == nil {
+		missing := holds(ctx)
+		if missing == nil {
 			return nil
 		}
-		if time.Since(told) > tell {
-			told = time.Now()
-			progress("  %3.0f s until %s: %v", time.Since(began).Seconds(), what, lacks)
+		if time.Since(reported) > progressInterval {
+			reported = time.Now()
+			progress("  %3.0f s until %s: %v", time.Since(began).Seconds(), what, missing)
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("not within %s: %s: %w", s.patience, what, errors.Join(lacks, ctx.Err()))
+			return fmt.Errorf("not within %s: %s: %w", s.patience, what, errors.Join(missing, ctx.Err()))
 		case <-again.C:
 		}
 	}

@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// births remember when each pod was first seen and first seen ready. Kubernetes
-// itself remembers it to the second only.
-type births struct {
+// podTimes records when each pod was first seen, and first seen ready. Kubernetes records
+// these times only to the second.
+type podTimes struct {
 	mu  sync.Mutex
-	all map[types.UID]birth
+	all map[types.UID]podTime
 }
 
-type birth struct{ born, ready time.Time }
+type podTime struct{ created, ready time.Time }
 
-func (b *births) note(seen any) {
+func (b *podTimes) note(seen any) {
 	pod, ok := seen.(*corev1.Pod)
 	if !ok {
 		return
@@ -25,11 +25,11 @@ func (b *births) note(seen any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.all == nil {
-		b.all = map[types.UID]birth{}
+		b.all = map[types.UID]podTime{}
 	}
 	now, known := time.Now(), b.all[pod.UID]
-	if known.born.IsZero() {
-		known.born = now
+	if known.created.IsZero() {
+		known.created = now
 	}
 	if known.ready.IsZero() && podReady(pod) {
 		known.ready = now
@@ -37,7 +37,7 @@ func (b *births) note(seen any) {
 	b.all[pod.UID] = known
 }
 
-func (b *births) of(pod types.UID) birth {
+func (b *podTimes) of(pod types.UID) podTime {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.all[pod]
