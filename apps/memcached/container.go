@@ -30,7 +30,7 @@ func memoryLimit(want *cachev1.Memcached) resource.Quantity {
 }
 
 // itemMegabytes returns the memory for items: the limit without a quarter of it, or
-// without leastHeadroom if that is more.
+// without minHeadroom if that is more.
 func itemMegabytes(limit resource.Quantity) int64 {
 	headroom := max(limit.Value()/4, minHeadroom)
 	return max(1, (limit.Value()-headroom)/mebibyte)

@@ -143,7 +143,7 @@ func TestRolloutMessageNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// every calls visit with every world of up to three pods.
+// forEachWorld calls visit with every world of up to three pods.
 func forEachWorld(visit func(size int32, seen memcached.World)) {
 	states := []memcached.Pod{
 		{}, answers, {Ready: true, Terminating: true}, {Terminating: true},

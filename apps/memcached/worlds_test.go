@@ -11,7 +11,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/plannertest"
 )
 
-// hindered are the reasons that need a user.
+// needsUser are the reasons that need a user.
 var needsUser = map[string]bool{
 	"QuotaExceeded": true, "PodsRefused": true, "ImagePullBackOff": true, "ContainerCannotStart": true,
 	"CrashLoopBackOff": true, "RolloutStuck": true, "Unschedulable": true,

@@ -8,7 +8,7 @@ import (
 
 const (
 	// minBackoff is the backoff before the replacement of a pod that finished early and
-	// replaced another such pod. It doubles each time, up to lastPause.
+	// replaced another such pod. It doubles each time, up to maxBackoff.
 	minBackoff = 5 * time.Second
 	maxBackoff = 5 * time.Minute
 	// longRun is the run time after which the end of a pod is no sign of a fault in its

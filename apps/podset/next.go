@@ -93,8 +93,8 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 		"Creating %s, %d of %d exist.", podCount(n), seen.active(), want.Spec.Replicas))
 }
 
-// refusalRetryInterval is the interval between dry runs of a refused template. A quota, a policy or a
-// webhook may accept it later, and no watch event reports that.
+// refusalRetryInterval is the interval between dry runs of a refused template. A quota, a
+// policy or a webhook may accept it later, and no watch event reports that.
 const refusalRetryInterval = time.Minute
 
 // refusedTemplate blocks if the API server rejects pods of the template, so that no pod is

@@ -74,8 +74,8 @@ func Fingerprint(want *appv1.PodSet) string {
 	return lifecycle.Digest(withoutUnset(declared))
 }
 
-// withoutUnset returns the value without unset fields. One version of a library writes an unset
-// field as an empty object or null, and the next version omits it.
+// withoutUnset returns the value without unset fields. One version of a library writes an
+// unset field as an empty object or null, and the next version omits it.
 func withoutUnset(value any) any {
 	fields, ok := value.(map[string]any)
 	if !ok {

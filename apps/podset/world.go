@@ -58,7 +58,7 @@ type Pod struct {
 	Template string
 	// Attempt counts the predecessors that finished soon after their start.
 	Attempt int
-	// StartedAt and Gone are the start time and, of a finished pod, the end time.
+	// StartedAt and FinishedAt are the start time and, of a finished pod, the end time.
 	StartedAt, FinishedAt time.Time
 	// Problem is the reason why the pod is not ready.
 	Problem lifecycle.PodProblem

@@ -98,9 +98,9 @@ func (a *Applier) setLabels(owner, obj client.Object) {
 	obj.SetLabels(labels)
 }
 
-// declaredFields returns the object's content without what its author did not set: the status,
-// and the empty structs that encoding/json writes although they are marked omitempty.
-// Server-side apply would treat those as a claim of ownership.
+// declaredFields returns the object's content without what its author did not set: the
+// status, and the empty structs that encoding/json writes although they are marked
+// omitempty. Server-side apply would treat those as a claim of ownership.
 func declaredFields(obj client.Object) (map[string]any, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {

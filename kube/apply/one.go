@@ -46,10 +46,10 @@ func One(ctx context.Context, c client.Client, live client.Reader, owner client.
 	return nil
 }
 
-// checkOwnerNotDeleting returns an error if the object has no controller because its owner is being
-// deleted. A deletion that orphans removes the owner references, and the cache may not
-// show the deletion yet. An adoption would then hand the object to the garbage collector.
-// Kubernetes' own controllers check the API server in the same way
+// checkOwnerNotDeleting returns an error if the object has no controller because its owner
+// is being deleted. A deletion that orphans removes the owner references, and the cache
+// may not show the deletion yet. An adoption would then hand the object to the garbage
+// collector. Kubernetes' own controllers check the API server in the same way
 // (RecheckDeletionTimestamp).
 func checkOwnerNotDeleting(ctx context.Context, live client.Reader, s *runtime.Scheme, owner, existing client.Object) error {
 	if metav1.GetControllerOf(existing) != nil {

@@ -54,8 +54,8 @@ func (a *Applier) transferOwnership(ctx context.Context, replaced client.Object)
 	return nil
 }
 
-// finishReplaceLists completes a list replacement that an earlier operator process did not complete,
-// and returns the resulting object.
+// finishReplaceLists completes a list replacement that an earlier operator process did not
+// complete, and returns the resulting object.
 func (a *Applier) finishReplaceLists(ctx context.Context, owner, existing client.Object) (client.Object, error) {
 	interrupted := slices.ContainsFunc(existing.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == listManager })
 	if !interrupted {

@@ -20,8 +20,8 @@ import (
 // Path is the URL path of the webhook, as in dist/install.yaml.
 const Path = "/convert"
 
-// maxBodyBytes is the maximum size of a request body in bytes. The API server accepts objects of
-// up to 3 MiB and sends few per request.
+// maxBodyBytes is the maximum size of a request body in bytes. The API server accepts
+// objects of up to 3 MiB and sends few per request.
 const maxBodyBytes = 32 << 20
 
 // Handler answers ConversionReviews. Add all functions before it serves requests.

@@ -59,8 +59,8 @@ func Of(p *corev1.Pod, container string) State {
 	return s
 }
 
-// addContainer adds the container's problem. Kubernetes alternates between pulling and backing
-// off; both give the same text, so that the status does not flap.
+// addContainer adds the container's problem. Kubernetes alternates between pulling and
+// backing off; both give the same text, so that the status does not flap.
 func (s *State) addContainer(c corev1.ContainerStatus) {
 	last := c.LastTerminationState.Terminated
 	if c.State.Terminated != nil {

@@ -90,8 +90,8 @@ func (a *api) connect(config *rest.Config) error {
 	return a.writeKubeconfig()
 }
 
-// writeKubeconfig writes the operator's kubeconfig. Its user is in the same group as the user of the
-// plain calls, so that API priority and fairness treats both the same.
+// writeKubeconfig writes the operator's kubeconfig. Its user is in the same group as the
+// user of the plain calls, so that API priority and fairness treats both the same.
 func (a *api) writeKubeconfig() error {
 	user, err := a.env.AddUser(envtest.User{Name: operatorUser, Groups: []string{"system:masters"}}, nil)
 	if err != nil {

@@ -24,7 +24,7 @@ func words(s *v1alpha1.OperationPolicySpec) {
 	s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive", "Destructive", "Irreversible"}}
 }
 
-// approvalOf is an approval of the ring r as it is, for an hour.
+// approvalOf returns an approval of the present plan of the ring r, valid for an hour.
 func approvalOf(t *testing.T, namespace, name string, members ...string) *v1alpha1.Approval {
 	t.Helper()
 	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
@@ -45,7 +45,7 @@ func approve(t *testing.T, a *v1alpha1.Approval) *v1alpha1.Approval {
 	return a
 }
 
-// as is a client of that user, who may do everything.
+// as returns a client of that user with all rights.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	cfg := rest.CopyConfig(config)
@@ -66,7 +66,7 @@ func approvalIs(t *testing.T, a *v1alpha1.Approval, status metav1.ConditionStatu
 	})
 }
 
-// unapproved is a ring that waits for a word.
+// unapproved creates a ring that waits for an approval.
 func unapproved(t *testing.T, size int) (string, *operator, *clocktesting.FakeClock) {
 	t.Helper()
 	namespace, op, clock := clocked(t, "r")
@@ -76,7 +76,7 @@ func unapproved(t *testing.T, size int) (string, *operator, *clocktesting.FakeCl
 	return namespace, op, clock
 }
 
-func TestAnApprovalLetsItsStepsPass(t *testing.T) {
+func TestApprovalLetsItsStepsPass(t *testing.T) {
 	namespace, op, _ := unapproved(t, 1)
 	quiet(t, namespace, op)
 	a := approve(t, approvalOf(t, namespace, "a", "m000002", "m000001"))
@@ -97,8 +97,8 @@ func TestAnApprovalLetsItsStepsPass(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
-// An approval of another plan, another generation or another time lets nothing pass.
-func TestApprovalsThatDoNotDo(t *testing.T) {
+// An approval of another plan, another generation or another time lets no step pass.
+func TestInvalidApprovalsLetNoStepPass(t *testing.T) {
 	namespace, _, clock := unapproved(t, 1)
 	other := approve(t, approvalOf(t, namespace, "other", "m000002"))
 	ringHeld(t, namespace, "r", `the approval "other" is not valid (PlanChanged)`)
@@ -125,8 +125,8 @@ func TestApprovalsThatDoNotDo(t *testing.T) {
 	ringHeld(t, namespace, "r", "is not valid")
 }
 
-// Who deletes an approval revokes it.
-func TestAnApprovalIsRevoked(t *testing.T) {
+// Deleting an approval revokes it.
+func TestDeletedApprovalIsRevoked(t *testing.T) {
 	namespace, _, _ := unapproved(t, 2)
 	freeze := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
 	ringHeld(t, namespace, "r", freeze.Name)
@@ -137,10 +137,10 @@ func TestAnApprovalIsRevoked(t *testing.T) {
 	ringHeld(t, namespace, "r", "nobody has approved")
 }
 
-func TestAnApprovalOfWhatIsGone(t *testing.T) {
+func TestApprovalOfDeletedObject(t *testing.T) {
 	namespace, _, clock := clocked(t, "r")
 	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
-	approvalIs(t, a, metav1.ConditionFalse, policy.Done) // nothing is to be done
+	approvalIs(t, a, metav1.ConditionFalse, policy.Done) // the plan is empty
 	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	b := approvalOf(t, namespace, "b", "m000002")
@@ -153,7 +153,7 @@ func TestAnApprovalOfWhatIsGone(t *testing.T) {
 	})
 	approve(t, b)
 	eventually(t, "the approval is of nothing", func() error {
-		clock.Step(time.Second) // as long as it stands still nobody doubts that the ring's last write is to be seen yet
+		clock.Step(time.Second) // a stopped clock would make the tracker wait for the ring's last write
 		now, err := get(t, &v1alpha1.Approval{}, namespace, b.Name)
 		if err != nil {
 			return err
@@ -162,8 +162,8 @@ func TestAnApprovalOfWhatIsGone(t *testing.T) {
 	})
 }
 
-// An approval cannot be changed.
-func TestAnApprovalStays(t *testing.T) {
+// An approval is immutable.
+func TestApprovalIsImmutable(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
 	eventually(t, "it is not changed", func() error {
@@ -177,8 +177,8 @@ func TestAnApprovalStays(t *testing.T) {
 	})
 }
 
-// The API server lets nobody approve in the name of another.
-func TestNobodyApprovesForAnother(t *testing.T) {
+// The API server rejects an approval in the name of another user.
+func TestApproverMustBeTheUser(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	applied(t, "../../config/manager/approval.yaml")
 	for _, user := range []string{"ann", "bob"} {
@@ -195,7 +195,7 @@ func TestNobodyApprovesForAnother(t *testing.T) {
 	must(t, asUser(t, "ann").Create(t.Context(), forged))
 }
 
-// asUser is a client of that user, with the rights that were given.
+// asUser returns a client of that user, with the rights that were granted.
 func asUser(t *testing.T, user string) client.Client {
 	t.Helper()
 	cfg := rest.CopyConfig(config)
@@ -205,7 +205,7 @@ func asUser(t *testing.T, user string) client.Client {
 	return c
 }
 
-// allow lets the user approve in the namespace.
+// allow grants the user the right to approve in the namespace.
 func allow(t *testing.T, namespace, user string) {
 	t.Helper()
 	name := metav1.ObjectMeta{Namespace: namespace, Name: "approve-" + user}
@@ -218,8 +218,9 @@ func allow(t *testing.T, namespace, user string) {
 	}))
 }
 
-// In a namespace that is being deleted nobody can approve, the book is gone, and what holds the farewell says the way out.
-func TestAFarewellInANamespaceThatGoes(t *testing.T) {
+// In a terminating namespace, approvals are impossible and the history is gone. The
+// message that holds the finalization steps names the remedy.
+func TestHeldFinalizationInTerminatingNamespace(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	newPolicy(t, namespace, "words", words)
 	a := approvalOf(t, namespace, "late", "m000002")
@@ -248,8 +249,8 @@ func TestAFarewellInANamespaceThatGoes(t *testing.T) {
 	})
 }
 
-// A preview says which policies would hold a step, and what has been approved.
-func TestAPreviewKnowsThePolicies(t *testing.T) {
+// A preview reports which policies would hold a step, and which approval exists.
+func TestPreviewReportsPoliciesAndApprovals(t *testing.T) {
 	a := previews(t, 3)
 	hold := func(size int) string {
 		report, _ := previewOf(t, a.namespace, toSize(size))
@@ -272,7 +273,7 @@ func TestAPreviewKnowsThePolicies(t *testing.T) {
 	newPolicy(t, a.namespace, "words", words)
 	sees(2, "nobody has approved")
 	p := newPolicy(t, a.namespace, "pause", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
-	eventually(t, "the preview says who pauses", func() error {
+	eventually(t, "the preview names the pausing policy", func() error {
 		if report, _ := previewOf(t, a.namespace, toSize(2)); !report.Paused || !strings.Contains(report.PausedBy, p.Name) {
 			return fmt.Errorf("it says %q", report.PausedBy)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// stuck deletes the ConfigMap, which a finalizer that nobody removes keeps.
+// stuck deletes the ConfigMap, which keeps a finalizer.
 func stuck(t *testing.T, namespace, name string) {
 	t.Helper()
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -26,7 +26,7 @@ func stuck(t *testing.T, namespace, name string) {
 	t.Cleanup(func() { _ = api.Patch(context.WithoutCancel(t.Context()), c, finalizers("null")) })
 }
 
-// losePod deletes the pod of a member of the ring, and returns what to look for.
+// losePod deletes the pod of a member of the ring, and returns the object to look for.
 func losePod(t *testing.T, namespace string) client.Object {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
@@ -38,7 +38,7 @@ func losePod(t *testing.T, namespace string) client.Object {
 	return &list.Items[0]
 }
 
-// An object that cannot be provided ends no repair that does not need it.
+// An object that cannot be applied does not stop repairs that do not need it.
 func TestRepairsGoOnBesideWhatCannotBeProvided(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)

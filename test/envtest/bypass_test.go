@@ -23,7 +23,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// applied are the objects of a manifest, for the time of the test.
+// applied applies the objects of a manifest for the duration of the test.
 func applied(t *testing.T, path string) {
 	t.Helper()
 	raw, err := os.ReadFile(path)
@@ -53,7 +53,8 @@ func bind(t *testing.T, namespace, name string, to rbacv1.RoleRef, users ...stri
 	must(t, api.Create(t.Context(), b))
 }
 
-// tenants is a namespace with a Memcached that two users may edit, and no operator.
+// tenants creates a namespace with a Memcached that two users may edit, without an
+// operator.
 func tenants(t *testing.T, edit func(*cachev1.Memcached)) string {
 	t.Helper()
 	namespace := newNamespace(t)
@@ -67,7 +68,7 @@ func tenants(t *testing.T, edit func(*cachev1.Memcached)) string {
 	return namespace
 }
 
-// change is an edit of the Memcached by the user.
+// change edits the Memcached as the user.
 func change(t *testing.T, namespace, user string, edit func(*cachev1.Memcached), o ...client.PatchOption) error {
 	t.Helper()
 	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
@@ -77,7 +78,7 @@ func change(t *testing.T, namespace, user string, edit func(*cachev1.Memcached),
 	return asUser(t, user).Patch(t.Context(), m, client.MergeFrom(base), o...)
 }
 
-// forbids waits until the API server refuses the edit with these words.
+// forbids waits until the API server rejects the edit with these words.
 func forbids(t *testing.T, namespace, user string, edit func(*cachev1.Memcached), words ...string) {
 	t.Helper()
 	eventually(t, user+" is refused", func() error {
@@ -111,8 +112,8 @@ func bypassing(reason, by string) func(*cachev1.Memcached) {
 
 var bypassRole = rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "governor-policy-bypass"}
 
-// Only users with the verb set the annotation, and only in their own name.
-func TestABypassIsAuthorized(t *testing.T) {
+// Only users with the verb can set the annotation, and only in their own name.
+func TestBypassIsAuthorized(t *testing.T) {
 	namespace := tenants(t, func(*cachev1.Memcached) {})
 	forbids(t, namespace, "bob", bypassing("hurry", "bob"), `needs the verb "bypass" on operationpolicies.governor.dev in the namespace `+namespace,
 		"which bob does not have", "governor-policy-bypass")
@@ -131,15 +132,16 @@ func TestABypassIsAuthorized(t *testing.T) {
 	}
 }
 
-// An object that had the annotation before the admission policy came goes on.
-func TestABypassOfBeforeGoesOn(t *testing.T) {
+// An object that had the annotation before the admission policy was installed stays
+// editable.
+func TestExistingBypassStaysEditable(t *testing.T) {
 	namespace := tenants(t, bypassing("the disk is full", ""))
 	forbids(t, namespace, "carol", bypassing("another", "carol"), "which carol does not have")
 	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Spec.Size = 2 })
 }
 
-// The finalizer that holds a deletion is removed by the operator, and not by users without the verb.
-func TestAHeldDeletionIsNotLetGo(t *testing.T) {
+// The operator removes the finalizer that holds a deletion. Users without the verb cannot.
+func TestUsersCannotRemoveHoldFinalizer(t *testing.T) {
 	const farewell = "governor.dev/farewell"
 	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{farewell, "example.com/other"} })
 	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
@@ -155,8 +157,9 @@ func TestAHeldDeletionIsNotLetGo(t *testing.T) {
 	allows(t, namespace, operator, drop)
 }
 
-// A manifest has no finalizers: kubectl replace, and Argo CD with Replace=true, write it as it is.
-func TestAReplaceWithoutFinalizersIsAllowed(t *testing.T) {
+// A manifest has no finalizers. kubectl replace, and Argo CD with Replace=true, write it
+// without them.
+func TestReplaceWithoutFinalizersIsAllowed(t *testing.T) {
 	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{"governor.dev/farewell"} })
 	forbids(t, namespace, "carol", bypassing("the admission policy is there", "carol"), "which carol does not have")
 	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
@@ -165,7 +168,7 @@ func TestAReplaceWithoutFinalizersIsAllowed(t *testing.T) {
 	must(t, asUser(t, "carol").Update(t.Context(), m))
 }
 
-// roleOnPolicies is what the operator's own role says about policies.
+// roleOnPolicies returns the rule about policies in the operator's role.
 func roleOnPolicies(t *testing.T) rbacv1.PolicyRule {
 	t.Helper()
 	raw, err := os.ReadFile("../../config/rbac/role.yaml")
@@ -185,8 +188,8 @@ func labelled(labels map[string]string) func(*cachev1.Memcached) {
 	return func(m *cachev1.Memcached) { m.Labels = labels }
 }
 
-// No change of labels takes an object out of a policy's selection without the verb.
-func TestLabelsDoNotPassAPolicy(t *testing.T) {
+// Without the verb, no change of labels removes an object from a policy's selection.
+func TestLabelChangeCannotEscapePolicy(t *testing.T) {
 	namespace := tenants(t, labelled(map[string]string{"tier": "production", "team": "a"}))
 	p := newPolicy(t, namespace, "nights", func(s *v1alpha1.OperationPolicySpec) {
 		s.Selector.Kinds = []string{"Memcached.cache.example.com"}
@@ -217,7 +220,7 @@ func TestLabelsDoNotPassAPolicy(t *testing.T) {
 	allows(t, namespace, "carol", labelled(map[string]string{"any": "thing"})) // no policy selects it
 }
 
-// The plugin sets both annotations, and the history has the user's name.
+// The plugin sets both annotations, and the history contains the user's name.
 func TestPluginBypasses(t *testing.T) {
 	a := previews(t, 3)
 	p := newPolicy(t, a.namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })

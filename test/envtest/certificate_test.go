@@ -28,7 +28,7 @@ func (a *adviser) secret(t *testing.T) *corev1.Secret {
 	return s
 }
 
-// trusts waits until the callers trust what the Secret says.
+// trusts waits until the callers trust the CA in the Secret.
 func (a *adviser) trusts(t *testing.T) {
 	t.Helper()
 	eventually(t, "the caBundle is that of the Secret", func() error {
@@ -43,10 +43,10 @@ func (a *adviser) trusts(t *testing.T) {
 	})
 }
 
-// naps waits until the rotator has done what it had to and waits for its clock.
+// naps waits until the rotator has finished its work and waits for its clock.
 func (a *adviser) naps(t *testing.T) {
 	t.Helper()
-	eventually(t, "the rotator rests", func() error {
+	eventually(t, "the rotator is idle", func() error {
 		if !a.clock.HasWaiters() {
 			return errNotYet
 		}
@@ -54,9 +54,9 @@ func (a *adviser) naps(t *testing.T) {
 	})
 }
 
-func TestAnExpiredCertificateHoldsNobodyUpAndIsRenewed(t *testing.T) {
+func TestExpiredCertificateBlocksNoWriteAndIsRenewed(t *testing.T) {
 	now := time.Now()
-	a := newAdviser(t, now.AddDate(-1, 0, 0)) // so what it makes has long expired
+	a := newAdviser(t, now.AddDate(-1, 0, 0)) // so its certificates have expired
 	a.trusts(t)
 	c, e := user(t)
 	must(t, c.Create(t.Context(), a.lone("m")))
@@ -70,7 +70,7 @@ func TestAnExpiredCertificateHoldsNobodyUpAndIsRenewed(t *testing.T) {
 	t.Logf("advice is back after %v", time.Since(began))
 }
 
-func TestWhatIsBrokenIsRepairedAtOnce(t *testing.T) {
+func TestBrokenCertificateSecretIsRepaired(t *testing.T) {
 	a := newAdviser(t, time.Now())
 	a.advises(t)
 	cases := map[string]func(*corev1.Secret){
@@ -101,7 +101,7 @@ func TestWhatIsBrokenIsRepairedAtOnce(t *testing.T) {
 	})
 }
 
-// replaced waits until the broken Secret is another and users are advised.
+// replaced waits until the broken Secret is replaced and users receive warnings.
 func (a *adviser) replaced(t *testing.T, broken *corev1.Secret) {
 	t.Helper()
 	eventually(t, "the Secret is repaired", func() error {
@@ -114,8 +114,9 @@ func (a *adviser) replaced(t *testing.T, broken *corev1.Secret) {
 	a.advises(t)
 }
 
-// The whole renewal on a real API server, while a user asks without end.
-func TestNoCallFailsDuringARenewal(t *testing.T) {
+// The test runs a whole renewal on a real API server, while a user sends requests
+// continuously.
+func TestNoCallFailsDuringRenewal(t *testing.T) {
 	now := time.Now()
 	a := newAdviser(t, now.AddDate(0, 0, -61))
 	a.advises(t)
@@ -145,8 +146,8 @@ func TestNoCallFailsDuringARenewal(t *testing.T) {
 	}
 }
 
-// asksWithoutEnd asks until it is told to stop, and fails the test if a question
-// gets no advice.
+// asksWithoutEnd sends requests until stop is called, and fails the test if a request gets
+// no warning.
 func (a *adviser) asksWithoutEnd(t *testing.T) (stop func() int64) {
 	t.Helper()
 	c, e := user(t)
@@ -176,7 +177,7 @@ func (a *adviser) asksWithoutEnd(t *testing.T) (stop func() int64) {
 	}
 }
 
-func TestTheCertificateAtRestCostsNothing(t *testing.T) {
+func TestUnchangedCertificateCausesNoWrites(t *testing.T) {
 	a := newAdviser(t, time.Now())
 	a.advises(t)
 	quiet(t, a.namespace, a.operator)
@@ -191,8 +192,8 @@ func TestTheCertificateAtRestCostsNothing(t *testing.T) {
 	}
 }
 
-// The roles of the install are enough for the certificate, and reach no other.
-func TestTheInstalledRolesSufficeForTheWebhook(t *testing.T) {
+// The installed roles suffice for the certificate, and cover no other Secret.
+func TestInstalledRolesSufficeForWebhook(t *testing.T) {
 	install(t)
 	asOperator.Store(t.Name(), true)
 	a := newAdviser(t, time.Now(), func(a *adviser) {
@@ -204,8 +205,8 @@ func TestTheInstalledRolesSufficeForTheWebhook(t *testing.T) {
 	a.replaced(t, s)
 }
 
-// Without rights the operator works all the same, and says so once.
-func TestWithoutRightsThereIsOneLineInTheLog(t *testing.T) {
+// Without permissions the operator works all the same, and logs that once.
+func TestMissingPermissionsAreLoggedOnce(t *testing.T) {
 	asOperator.Store(t.Name(), true)
 	said := &ear{}
 	a := newAdviser(t, time.Now(), func(a *adviser) {
@@ -229,8 +230,9 @@ func TestWithoutRightsThereIsOneLineInTheLog(t *testing.T) {
 	}
 }
 
-// What cert-manager or a person keeps is used as it is, also when it is due.
-func TestTheCertificateOfSomebodyElseIsLeftAlone(t *testing.T) {
+// A certificate that cert-manager or a user maintains is used as it is, also when its
+// renewal is due.
+func TestForeignCertificateIsLeftAlone(t *testing.T) {
 	now := time.Now()
 	data, err := certificate.Standalone{CommonName: "ca", Names: []string{"localhost"}}.Issue(now.AddDate(0, 0, -80))
 	must(t, err)
@@ -257,9 +259,9 @@ func TestTheCertificateOfSomebodyElseIsLeftAlone(t *testing.T) {
 	}
 }
 
-// What the operator writes into the configuration must not keep a later release from
-// being installed over it.
-func TestALaterReleaseInstallsOverTheCABundle(t *testing.T) {
+// The fields that the operator writes into the configuration must not prevent the
+// installation of a later release.
+func TestLaterReleaseInstallsOverCABundle(t *testing.T) {
 	a := newAdviser(t, time.Now())
 	a.trusts(t)
 	later := a.manifest(t)

@@ -20,7 +20,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// children applies pod sets, which are custom resources, as children of a ConfigMap.
+// children applies PodSets, which are custom resources, as children of a ConfigMap.
 type children struct {
 	owner   *corev1.ConfigMap
 	cached  client.Client
@@ -46,7 +46,7 @@ func newChildren(t *testing.T) *children {
 	return c
 }
 
-// restart forgets what was remembered, as a new operator does.
+// restart drops all cached state, as a new operator process does.
 func (c *children) restart(t *testing.T) {
 	t.Helper()
 	schemas, err := discovery.NewDiscoveryClientForConfig(config)
@@ -55,7 +55,8 @@ func (c *children) restart(t *testing.T) {
 		schemas.OpenAPIV3WithContext(t.Context()))
 }
 
-// apply applies and waits until the cache shows it. It returns the changes in words.
+// apply applies the objects, waits until the cache shows them, and returns the changes as
+// text.
 func (c *children) apply(t *testing.T, wanted ...lifecycle.Object) []string {
 	t.Helper()
 	eventually(t, "the cache shows the children", c.shown(t))
@@ -94,7 +95,7 @@ func (c *children) sees(t *testing.T, is *appv1.PodSet) error {
 	return nil
 }
 
-// childSet has a list of which each item has an owner of its own.
+// childSet has a list in which each item has its own field manager.
 func childSet(image string) *appv1.PodSet {
 	return &appv1.PodSet{
 		ObjectMeta: metav1.ObjectMeta{Name: "child"},
@@ -112,8 +113,8 @@ func (c *children) edit(t *testing.T, edit func(*appv1.PodSet)) {
 	must(t, api.Update(t.Context(), is, client.FieldOwner("by-hand")))
 }
 
-// TestCustomResourceAsChild restarts the operator between any two changes of a child that
-// is a custom resource: its type is not among those that are compiled in.
+// TestCustomResourceAsChild restarts the operator between the changes of a child that is a
+// custom resource: its schema is not compiled in.
 func TestCustomResourceAsChild(t *testing.T) {
 	c := newChildren(t)
 	expect := func(what string, got []string, want ...string) {

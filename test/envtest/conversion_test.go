@@ -27,7 +27,7 @@ import (
 
 const etcdClusters = "etcdclusters.etcd.database.coreos.com"
 
-// conversions are those of cmd/governor.
+// conversions returns the conversions of cmd/governor.
 func conversions() *conversion.Handler {
 	h := conversion.New()
 	conversion.Add(h, v1beta2.GroupVersion.WithKind("EtcdCluster"), etcdv1.GroupVersion, legacy.ToV1, legacy.RestoreV1)
@@ -35,7 +35,7 @@ func conversions() *conversion.Handler {
 	return h
 }
 
-// newConverter runs an operator that converts, until the test ends.
+// newConverter runs an operator with the conversion webhook until the test ends.
 func newConverter(t *testing.T, now time.Time, edits ...func(*adviser)) *adviser {
 	t.Helper()
 	a := newAdviser(t, now, append(edits, func(a *adviser) {
@@ -46,7 +46,7 @@ func newConverter(t *testing.T, now time.Time, edits ...func(*adviser)) *adviser
 	return a
 }
 
-// define applies the definition as kubectl does.
+// define applies the CRD as kubectl does.
 func (a *adviser) define(t *testing.T) {
 	t.Helper()
 	for _, u := range installed(t) {
@@ -64,7 +64,7 @@ func definitionOf(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return d
 }
 
-// injected waits until the definition trusts what the Secret says.
+// injected waits until the CRD trusts the CA in the Secret.
 func (a *adviser) injected(t *testing.T) {
 	t.Helper()
 	eventually(t, "the caBundle of the definition is that of the Secret", func() error {
@@ -76,7 +76,7 @@ func (a *adviser) injected(t *testing.T) {
 	})
 }
 
-// converts waits until the API server has a legacy object converted.
+// converts waits until the API server can convert a legacy object.
 func (a *adviser) converts(t *testing.T) {
 	t.Helper()
 	a.injected(t)
@@ -104,9 +104,9 @@ func sameSpec(t *testing.T, reason string, got, want any) {
 	}
 }
 
-// The manifest that users have is accepted as it is, comes back as it is, and means
-// what it meant.
-func TestTheLegacyManifest(t *testing.T) {
+// The API server accepts a user's manifest unchanged, returns it unchanged, and keeps its
+// meaning.
+func TestLegacyManifestRoundTrips(t *testing.T) {
 	a := newConverter(t, time.Now())
 	sent := fixture(t, "../../apps/etcd/legacy/testdata/cluster.yaml", a.namespace)
 	must(t, strict().Create(t.Context(), sent.DeepCopy()))
@@ -125,7 +125,7 @@ func TestTheLegacyManifest(t *testing.T) {
 	})
 }
 
-func TestEveryLegacyFieldComesBack(t *testing.T) {
+func TestEveryLegacyFieldRoundTrips(t *testing.T) {
 	a := newConverter(t, time.Now())
 	sent := fixture(t, "testdata/etcdcluster-full.yaml", a.namespace)
 	for _, part := range []any{sent.Spec, *sent.Spec.Pod, *sent.Spec.TLS.Static, *sent.Spec.TLS.Static.Member} {
@@ -146,7 +146,7 @@ func TestEveryLegacyFieldComesBack(t *testing.T) {
 	if s.Version != "3.5.21" || s.ClusterDomain != "cluster.local" || s.Storage.Size.String() != "1Gi" || s.TLS.Secrets.Client != "etcd-client-tls" {
 		t.Errorf("it means %+v", s)
 	}
-	// A change through v1 is seen in v1beta2, and nothing else moves.
+	// A change through v1 appears in v1beta2, and no other field changes.
 	meant.Spec.Size = 3
 	must(t, api.Update(t.Context(), meant))
 	back, err = get(t, &v1beta2.EtcdCluster{}, a.namespace, sent.Name)
@@ -155,8 +155,8 @@ func TestEveryLegacyFieldComesBack(t *testing.T) {
 	sameSpec(t, "only what was changed has changed", back.Spec, sent.Spec)
 }
 
-// kubectl applies the same file again and again.
-func TestALegacyManifestAppliedAgainChangesNothing(t *testing.T) {
+// kubectl applies the same file repeatedly.
+func TestReapplyOfLegacyManifestChangesNothing(t *testing.T) {
 	a := newConverter(t, time.Now())
 	var versions []string
 	for range 3 {
@@ -207,7 +207,7 @@ func TestV1IsReadableInTheLegacyAPI(t *testing.T) {
 	}
 }
 
-// table is what kubectl get shows of the first object.
+// table returns the output of kubectl get for the first object.
 func table(t *testing.T, version, namespace string) string {
 	t.Helper()
 	u := &unstructured.Unstructured{}

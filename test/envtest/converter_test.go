@@ -21,7 +21,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-func TestV1WorksWhileTheConverterIsAway(t *testing.T) {
+func TestV1WorksWithoutConversionWebhook(t *testing.T) {
 	a := newConverter(t, time.Now())
 	c := etcdObject(t, "v1", "c", a.namespace, "{size: 3}")
 	must(t, api.Create(t.Context(), c))
@@ -44,8 +44,8 @@ func TestV1WorksWhileTheConverterIsAway(t *testing.T) {
 	}
 }
 
-// What cannot be read in one object hides no other.
-func TestGarbageInOneObjectHidesNoOther(t *testing.T) {
+// Invalid content in one object does not hide other objects.
+func TestInvalidStoredObjectHidesNoOther(t *testing.T) {
 	a := newConverter(t, time.Now())
 	must(t, api.Create(t.Context(), etcdObject(t, "v1", "c", a.namespace, "{size: 5}")))
 	c, err := get(t, &etcdv1.EtcdCluster{}, a.namespace, "c")
@@ -59,7 +59,7 @@ func TestGarbageInOneObjectHidesNoOther(t *testing.T) {
 	}
 }
 
-func TestTheCABundleOfADefinitionIsKept(t *testing.T) {
+func TestCABundleOfCRDIsKept(t *testing.T) {
 	a := newConverter(t, time.Now())
 	bundle := func(d *apiextensionsv1.CustomResourceDefinition) *[]byte {
 		return &d.Spec.Conversion.Webhook.ClientConfig.CABundle
@@ -111,7 +111,7 @@ func TestTheCABundleOfADefinitionIsKept(t *testing.T) {
 	})
 }
 
-// foreign is a bundle that did not sign what is served.
+// foreign returns a CA bundle that did not sign the serving certificate.
 func (a *adviser) foreign(t *testing.T) []byte {
 	t.Helper()
 	data, err := certificate.Standalone{CommonName: "ca", Names: a.options.Names}.Issue(time.Now())
@@ -130,8 +130,8 @@ func removeDefinition(t *testing.T) {
 	})
 }
 
-// The whole renewal, while legacy objects are converted without end.
-func TestNoConversionFailsDuringARenewal(t *testing.T) {
+// The test runs a whole renewal, while legacy objects are converted continuously.
+func TestNoConversionFailsDuringRenewal(t *testing.T) {
 	now := time.Now()
 	a := newConverter(t, now.AddDate(0, 0, -61))
 	stop := a.convertsWithoutEnd(t)
@@ -187,8 +187,8 @@ func (a *adviser) convertsWithoutEnd(t *testing.T) (stop func() int64) {
 	}
 }
 
-// A replica that does not lead converts all the same.
-func TestWhoDoesNotLeadConverts(t *testing.T) {
+// A replica that is not the leader converts too.
+func TestStandbyReplicaConverts(t *testing.T) {
 	leader := newConverter(t, time.Now())
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "l", Namespace: leader.namespace}}
 	lease.Spec = coordinationv1.LeaseSpec{
@@ -212,8 +212,8 @@ func TestWhoDoesNotLeadConverts(t *testing.T) {
 	}
 }
 
-// The roles of the install are enough for the definition.
-func TestTheInstalledRolesSufficeForConversion(t *testing.T) {
+// The installed roles suffice for the CRD.
+func TestInstalledRolesSufficeForConversion(t *testing.T) {
 	install(t)
 	asOperator.Store(t.Name(), true)
 	a := newConverter(t, time.Now(), func(a *adviser) {
@@ -225,9 +225,9 @@ func TestTheInstalledRolesSufficeForConversion(t *testing.T) {
 	a.converts(t)
 }
 
-// Objects of the time before Governor were stored as v1beta2, without schema and
-// with the status in the same object. The install takes them over where they are.
-func TestObjectsOfTheLegacyOperatorAreTakenOver(t *testing.T) {
+// Objects from before Governor were stored as v1beta2, without a schema and with the
+// status in the same object. The installation takes them over in place.
+func TestObjectsOfLegacyOperatorAreTakenOver(t *testing.T) {
 	a := newConverter(t, time.Now())
 	removeDefinition(t)
 	must(t, api.Create(t.Context(), legacyDefinition(t)))
@@ -262,7 +262,7 @@ func TestObjectsOfTheLegacyOperatorAreTakenOver(t *testing.T) {
 	}
 }
 
-// legacyDefinition is the definition that the legacy operator made.
+// legacyDefinition returns the CRD of the legacy operator.
 func legacyDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	t.Helper()
 	d := &apiextensionsv1.CustomResourceDefinition{}

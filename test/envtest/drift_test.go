@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-func TestDriftOfAPausedObjectIsReported(t *testing.T) {
+func TestDriftOfPausedObjectIsReported(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
 	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
@@ -26,7 +26,7 @@ func TestDriftOfAPausedObjectIsReported(t *testing.T) {
 	must(t, api.Update(t.Context(), cm, client.FieldOwner("kubectl-edit")))
 	must(t, api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r-odd"}}))
 	want := "Others changed what the operator provides, and it is left as it is: ConfigMap r (data.ring) by kubectl-edit; ConfigMap r-odd is missing."
-	eventually(t, "drift is told", func() error {
+	eventually(t, "drift is reported", func() error {
 		r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if err != nil {
 			return err
@@ -50,9 +50,9 @@ func TestDriftOfAPausedObjectIsReported(t *testing.T) {
 	}
 }
 
-// A paused object is judged by its present spec, and what that declares is no drift,
-// neither during the pause nor after it.
-func TestASpecThatIsDeclaredInAPauseIsObservedAndProvidedLater(t *testing.T) {
+// Drift of a paused object is relative to its present spec. A change of the spec is no
+// drift, neither during the pause nor after it.
+func TestSpecChangeDuringPauseIsAppliedLater(t *testing.T) {
 	namespace, op := settledRing(t, 2)
 	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
@@ -78,11 +78,11 @@ func TestASpecThatIsDeclaredInAPauseIsObservedAndProvidedLater(t *testing.T) {
 	must(t, err)
 }
 
-// left waits until the drift is as the condition is to say; nothing drifted if empty.
+// left waits until the condition reports the drift; an empty want means no drift.
 func left(t *testing.T, namespace, want string) *cachev1.Memcached {
 	t.Helper()
 	var m *cachev1.Memcached
-	eventually(t, "drift is told: "+want, func() (err error) {
+	eventually(t, "drift is reported: "+want, func() (err error) {
 		if m, err = get(t, &cachev1.Memcached{}, namespace, "m"); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func left(t *testing.T, namespace, want string) *cachev1.Memcached {
 	return m
 }
 
-func TestDriftIsLeftWhereAPolicySaysSo(t *testing.T) {
+func TestDriftStaysIfPolicyReportsOnly(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	p := newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) {
@@ -133,8 +133,8 @@ func TestDriftIsLeftWhereAPolicySaysSo(t *testing.T) {
 	must(t, err)
 }
 
-// What was deleted while nobody watched is reported too, and what is new is provided.
-func TestMissingObjectsAreReportedAfterARestart(t *testing.T) {
+// A deletion while no operator runs is reported too, and a new object is applied.
+func TestMissingObjectsAreReportedAfterRestart(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
@@ -155,6 +155,6 @@ func TestMissingObjectsAreReportedAfterARestart(t *testing.T) {
 	newRing(t, namespace, "another", 1)
 	ringReaches(t, namespace, "another", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	if _, err := get(t, &corev1.ConfigMap{}, namespace, "another"); err != nil {
-		t.Errorf("what is declared anew is provided: %v", err)
+		t.Errorf("a newly declared object is missing: %v", err)
 	}
 }

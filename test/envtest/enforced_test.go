@@ -17,7 +17,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// configured is an applier of ConfigMaps and Secrets, and their owner.
+// configured returns an applier of ConfigMaps and Secrets, and their owner.
 func configured(t *testing.T) (*apply.Applier, client.Object) {
 	t.Helper()
 	namespace := newNamespace(t)
@@ -47,7 +47,8 @@ func object(name, value string, annotations map[string]string) *corev1.ConfigMap
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Data: map[string]string{"key": value}}
 }
 
-// Where drift is only reported, what an application declares as always repaired is put back.
+// If drift is only reported, objects that the application marks as always repaired are
+// repaired anyway.
 func TestWhatIsAlwaysRepairedIsNotSpared(t *testing.T) {
 	applier, owner := configured(t)
 	wanted := []lifecycle.Object{
@@ -73,13 +74,13 @@ func TestWhatIsAlwaysRepairedIsNotSpared(t *testing.T) {
 		}
 		return err
 	}
-	eventually(t, "the edited door is put back", func() error {
+	eventually(t, "the edited object is repaired", func() error {
 		must(t, spare())
 		return has("door", "declared")
 	})
 	must(t, has("other", "edited"))
 	must(t, api.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: "door"}}))
-	eventually(t, "the deleted door is made again", func() error {
+	eventually(t, "the deleted object is recreated", func() error {
 		must(t, spare())
 		return has("door", "declared")
 	})

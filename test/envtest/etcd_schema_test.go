@@ -29,7 +29,7 @@ func TestEtcdSchema(t *testing.T) {
 	cases := map[string]struct{ reason, spec, want string }{
 		"nothing":       {"everything has a default", "", ""},
 		"even":          {"an even size is legal", "{size: 4}", ""},
-		"zero":          {"nobody is no cluster", "{size: 0}", "0: spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"},
+		"zero":          {"a cluster has at least one member", "{size: 0}", "0: spec.size must be 1 to 9; to delete the cluster, delete the EtcdCluster"},
 		"ten":           {"nor are ten members", "{size: 10}", "10: spec.size must be 1 to 9"},
 		"text":          {"a number is a number", `{size: "three"}`, "spec.size in body must be of type integer"},
 		"minor":         {"a minor release is a version", `{version: "3.6"}`, ""},
@@ -101,11 +101,11 @@ func TestEtcdSchemaOfChanges(t *testing.T) {
 		"class":      {"nor can volumes", "{storage: {storageClassName: a}}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
 		"class-set":  {"also from the default", "{}", "{storage: {storageClassName: b}}", "spec.storage.storageClassName cannot be changed"},
 		"retention":  {"what becomes of volumes can be decided late", "{}", "{storage: {retention: Retain}}", ""},
-		"tls":        {"encryption is for life", "{}", "{tls: {mode: Disabled}}", "spec.tls.mode is Managed and cannot be changed to Disabled"},
+		"tls":        {"TLS cannot be turned on or off later", "{}", "{tls: {mode: Disabled}}", "spec.tls.mode is Managed and cannot be changed to Disabled"},
 		"rename":     {"own Secrets can have other names", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: b}}}", ""},
 		"add":        {"but not another role", "{tls: {mode: Secrets, secrets: {peer: a}}}", "{tls: {mode: Secrets, secrets: {peer: a, server: s, client: c}}}", "peer and server can be renamed, but not added or removed"},
 		"domain-set": {"also those without a domain", "{}", "{clusterDomain: c.d}", "spec.clusterDomain cannot be added or removed later"},
-		"domain":     {"names are for life", "{clusterDomain: a.b}", "{clusterDomain: c.d}", `spec.clusterDomain is "a.b" and cannot be changed`},
+		"domain":     {"the cluster domain is immutable", "{clusterDomain: a.b}", "{clusterDomain: c.d}", `spec.clusterDomain is "a.b" and cannot be changed`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestLegacySchema(t *testing.T) {
 	}
 }
 
-// What cannot be changed in v1 cannot be changed through the legacy API either.
+// A field that is immutable in v1 is immutable through the legacy API too.
 func TestLegacySchemaOfChanges(t *testing.T) {
 	a := newConverter(t, time.Now())
 	claim := func(s string) string { return "{size: 3, pod: {persistentVolumeClaimSpec: " + s + "}}" }
@@ -169,9 +169,9 @@ func TestLegacySchemaOfChanges(t *testing.T) {
 		"volumes": {"data cannot be moved", plain, storage("1Gi"), "spec.pod.persistentVolumeClaimSpec cannot be added or removed"},
 		"away":    {"nor back", storage("1Gi"), plain, "spec.pod.persistentVolumeClaimSpec cannot be added or removed"},
 		"class":   {"nor to other disks", claim("{storageClassName: a}"), claim("{storageClassName: b}"), "storageClassName cannot be changed"},
-		"domain":  {"names are for life", plain, "{size: 3, pod: {ClusterDomain: .a}}", "spec.pod.ClusterDomain cannot be changed"},
+		"domain":  {"the cluster domain is immutable", plain, "{size: 3, pod: {ClusterDomain: .a}}", "spec.pod.ClusterDomain cannot be changed"},
 		"labels":  {"the rest of the pod is not", plain, "{size: 3, pod: {labels: {a: b}}}", ""},
-		"encrypt": {"encryption is for life", plain, peers, "the Secrets of members can be renamed, but not added or removed"},
+		"encrypt": {"TLS cannot be turned on or off later", plain, peers, "the Secrets of members can be renamed, but not added or removed"},
 		"rename":  {"Secrets can have other names", peers, "{size: 3, TLS: {static: {member: {peerSecret: q}}}}", ""},
 	}
 	for name, c := range cases {

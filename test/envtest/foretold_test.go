@@ -22,7 +22,8 @@ import (
 	"github.com/governor-dev/governor/test/previewcheck"
 )
 
-// memcachedChanges are changes of every field of the specification, one after the other, also back.
+// memcachedChanges changes every field of the spec, one after the other, and changes it
+// back.
 var memcachedChanges = []struct {
 	field, name string
 	edit        func(*cachev1.MemcachedSpec)
@@ -57,9 +58,9 @@ var memcachedChanges = []struct {
 	{"Paused", "a pause", func(s *cachev1.MemcachedSpec) { s.Paused = true }},
 }
 
-// TestMemcachedDoesAsForetold previews a change of every field, lets it happen, and
-// compares every field of every object.
-func TestMemcachedDoesAsForetold(t *testing.T) {
+// TestPreviewOfMemcachedChangesMatchesReality previews a change of every field, makes it,
+// and compares every field of every object.
+func TestPreviewOfMemcachedChangesMatchesReality(t *testing.T) {
 	a, o := foresightful(t)
 	tried := map[string]bool{}
 	for _, c := range memcachedChanges {
@@ -82,7 +83,7 @@ func TestMemcachedDoesAsForetold(t *testing.T) {
 			t.Errorf("%s: nothing happened", c.name)
 		}
 		if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" {
-			t.Errorf("%s: what happened (-) is not what was foretold (+): %s", c.name, diff)
+			t.Errorf("%s: the result (-) differs from the preview (+): %s", c.name, diff)
 		}
 	}
 	for i := range reflect.TypeFor[cachev1.MemcachedSpec]().NumField() {
@@ -92,9 +93,9 @@ func TestMemcachedDoesAsForetold(t *testing.T) {
 	}
 }
 
-// TestMemcachedComesAndGoesAsForetold previews the creation, and the deletion, which
-// takes all that the object owns.
-func TestMemcachedComesAndGoesAsForetold(t *testing.T) {
+// TestPreviewOfMemcachedCreationAndDeletionMatchesReality previews the creation, and the
+// deletion, which deletes all objects that the Memcached owns.
+func TestPreviewOfMemcachedCreationAndDeletionMatchesReality(t *testing.T) {
 	a, o := foresightful(t)
 	m := a.lone("new")
 	m.Annotations = map[string]string{lifecycle.AnnotationPreview: preview.Update}
@@ -111,7 +112,7 @@ func TestMemcachedComesAndGoesAsForetold(t *testing.T) {
 	became, err := previewcheck.Became(scheme, nil, after)
 	must(t, err)
 	if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" || len(became) == 0 {
-		t.Errorf("what happened (-) is not what was foretold (+): %s", diff)
+		t.Errorf("the result (-) differs from the preview (+): %s", diff)
 	}
 	gone := previewcheck.Sorted(a.foretells(t, preview.Delete, func(*cachev1.MemcachedSpec) {}).Resources)
 	o.Instance = "m"
@@ -127,11 +128,11 @@ func TestMemcachedComesAndGoesAsForetold(t *testing.T) {
 	became, err = previewcheck.Became(scheme, now, nil)
 	must(t, err)
 	if diff := cmp.Diff(became, gone); diff != "" {
-		t.Errorf("what Kubernetes deletes (-) is not what was foretold (+): %s", diff)
+		t.Errorf("the deleted objects (-) differ from the preview (+): %s", diff)
 	}
 }
 
-// foresightful runs an operator that is asked, with a memcached that it has looked at.
+// foresightful runs an operator with previews, and a memcached that it has reconciled.
 func foresightful(t *testing.T) (*adviser, previewcheck.Observer) {
 	t.Helper()
 	a := newAdviser(t, time.Now())
@@ -146,7 +147,7 @@ func foresightful(t *testing.T) (*adviser, previewcheck.Observer) {
 	}
 }
 
-// foretells asks what the edit does.
+// foretells returns the preview of the edit.
 func (a *adviser) foretells(t *testing.T, question string, edit func(*cachev1.MemcachedSpec)) (report preview.Report) {
 	t.Helper()
 	eventually(t, "a preview is given", func() error {
@@ -168,7 +169,7 @@ func (a *adviser) foretells(t *testing.T, question string, edit func(*cachev1.Me
 	return report
 }
 
-// changes makes the edit and waits until the operator has done what it does about it.
+// changes makes the edit and waits until the operator has reconciled it.
 func (a *adviser) changes(t *testing.T, edit func(*cachev1.MemcachedSpec)) {
 	t.Helper()
 	eventually(t, "the object is edited", func() error {
@@ -182,7 +183,8 @@ func (a *adviser) changes(t *testing.T, edit func(*cachev1.MemcachedSpec)) {
 	a.taken(t, "m")
 }
 
-// taken waits until the operator has taken a turn for the present generation, or rests.
+// taken waits until the operator has taken a step for the present generation, or has
+// settled.
 func (a *adviser) taken(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, "the operator has seen it", func() error {

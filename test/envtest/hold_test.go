@@ -25,7 +25,8 @@ const holder = "governor.dev/farewell"
 
 func frozen(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} }
 
-// holdable runs an operator whose rings have no farewell steps, and makes one of three members.
+// holdable runs an operator whose rings have no finalization steps, and creates one of
+// three members.
 func holdable(t *testing.T) (namespace string, op *operator) {
 	t.Helper()
 	installRings(t)
@@ -90,8 +91,8 @@ func TestHeldDeletionHoldsEverything(t *testing.T) {
 	ringGone(t, namespace)
 }
 
-// A finalizer goes with the policies that asked for it.
-func TestFinalizerGoesWithThePolicy(t *testing.T) {
+// The finalizer is removed together with the policies that need it.
+func TestFinalizerIsRemovedWithPolicy(t *testing.T) {
 	namespace, op := holdable(t)
 	policy := newPolicy(t, namespace, "sale", frozen)
 	finalized(t, namespace, true)
@@ -104,8 +105,8 @@ func TestFinalizerGoesWithThePolicy(t *testing.T) {
 	ringGone(t, namespace) // without an operator
 }
 
-// An older operator gave every object a finalizer.
-func TestFinalizerOfAnOlderOperatorGoes(t *testing.T) {
+// An older operator added a finalizer to every object.
+func TestFinalizerOfOlderOperatorIsRemoved(t *testing.T) {
 	namespace, op := holdable(t)
 	op.stop()
 	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
@@ -124,7 +125,7 @@ func TestFinalizerOfAnOlderOperatorGoes(t *testing.T) {
 	ringGone(t, namespace)
 }
 
-// undeletable makes an EtcdCluster that nobody runs.
+// undeletable creates an EtcdCluster that no operator runs.
 func undeletable(t *testing.T, namespace, name string, edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
 	t.Helper()
 	u := etcdObject(t, "v1", name, namespace, "")
@@ -147,7 +148,7 @@ func bypassed(names ...string) func(*unstructured.Unstructured) {
 	}
 }
 
-// refusesDeletion waits until the API server refuses it with these words.
+// refusesDeletion waits until the API server rejects the deletion with these words.
 func refusesDeletion(t *testing.T, u *unstructured.Unstructured, words string, how ...client.DeleteOption) {
 	t.Helper()
 	eventually(t, "the deletion of "+u.GetName()+" is refused", func() error {
@@ -163,9 +164,9 @@ func tryDeletion(t *testing.T, u *unstructured.Unstructured, how ...client.Delet
 	return api.Delete(t.Context(), u.DeepCopy(), append(how, client.DryRunAll)...)
 }
 
-// Foreground and orphan deletions do not wait for a finalizer, so the API server refuses them while a policy can hold
-// the deletion.
-func TestCascadesThatCannotBeHeldAreRefused(t *testing.T) {
+// Foreground and orphan deletions do not wait for a finalizer. So the API server rejects
+// them while a policy can hold the deletion.
+func TestForegroundAndOrphanDeletionsAreRefused(t *testing.T) {
 	applied(t, "../../config/manager/deletion.yaml")
 	namespace := newNamespace(t)
 	free := undeletable(t, namespace, "free", finalizers())
@@ -179,8 +180,9 @@ func TestCascadesThatCannotBeHeldAreRefused(t *testing.T) {
 	must(t, tryDeletion(t, held))
 }
 
-// Without a propagation policy the API server takes it from the object's own finalizers.
-func TestFinalizersThatChooseTheCascadeAreRefused(t *testing.T) {
+// Without a propagation policy, the API server derives it from the object's own
+// finalizers.
+func TestFinalizersThatSelectPropagationAreRefused(t *testing.T) {
 	applied(t, "../../config/manager/deletion.yaml")
 	namespace, orphan := newNamespace(t), true
 	background := client.PropagationPolicy(metav1.DeletePropagationBackground)
@@ -194,8 +196,9 @@ func TestFinalizersThatChooseTheCascadeAreRefused(t *testing.T) {
 	}
 }
 
-// A write that leaves the finalizers out, as kubectl replace does, takes the hold away until the operator restores it.
-func TestADeletionWithoutTheFinalizerIsRefused(t *testing.T) {
+// A write that omits the finalizers, as kubectl replace does, removes the hold until the
+// operator restores it.
+func TestDeletionWithoutFinalizerIsRefused(t *testing.T) {
 	installRings(t)
 	applied(t, "../../config/manager/deletion.yaml")
 	namespace := newNamespace(t)
@@ -221,8 +224,8 @@ func TestADeletionWithoutTheFinalizerIsRefused(t *testing.T) {
 	eventually(t, "no policy holds it", func() error { return tryDeletion(t, bare) })
 }
 
-// In a namespace that is being deleted nothing can be kept, and its controller deletes what is in it.
-func TestADeletionWithItsNamespaceIsAccepted(t *testing.T) {
+// In a terminating namespace nothing can be kept: its controller deletes all objects.
+func TestDeletionWithNamespaceIsAccepted(t *testing.T) {
 	installRings(t)
 	applied(t, "../../config/manager/deletion.yaml")
 	namespace := newNamespace(t)

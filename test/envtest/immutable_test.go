@@ -11,8 +11,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// The content of an immutable object cannot be written. One of ours is deleted and made again; another's is left alone.
-func TestImmutableObjectsOfOursAreMadeAgain(t *testing.T) {
+// The content of an immutable object cannot be changed. The operator deletes and recreates
+// its own, and leaves an object of another owner alone.
+func TestOwnImmutableObjectsAreRecreated(t *testing.T) {
 	applier, owner := configured(t)
 	secret := func(value string) lifecycle.Object {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "s"}, Data: map[string][]byte{"key": []byte(value)}}

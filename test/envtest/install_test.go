@@ -33,7 +33,7 @@ func install(t *testing.T) {
 	}
 }
 
-// installed are the objects in dist/install.yaml.
+// installed returns the objects in dist/install.yaml.
 func installed(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile("../../dist/install.yaml")
@@ -53,8 +53,8 @@ func installed(t *testing.T) []*unstructured.Unstructured {
 	}
 }
 
-// The roles of the install are enough for the whole life of an instance.
-func TestTheInstalledRolesSuffice(t *testing.T) {
+// The installed roles suffice from the creation of an instance to its deletion.
+func TestInstalledRolesSuffice(t *testing.T) {
 	install(t)
 	asOperator.Store(t.Name(), true)
 	namespace := newNamespace(t)
@@ -62,7 +62,7 @@ func TestTheInstalledRolesSuffice(t *testing.T) {
 	newMemcached(t, namespace, "m", 2)
 	playKubernetes(t, namespace, "m")
 	m := reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
-	eventually(t, "the events tell it", func() error { return told(t, namespace, "RollingOut", "AllAnswer") })
+	eventually(t, "the events report it", func() error { return told(t, namespace, "RollingOut", "AllAnswer") })
 	p := newPolicy(t, namespace, "all", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Memcached"} })
 	policyIs(t, p, "is followed", func(s v1alpha1.OperationPolicyStatus) bool { return s.Selected == 1 })
 	approvalIs(t, approve(t, &v1alpha1.Approval{
@@ -92,9 +92,9 @@ func told(t *testing.T, namespace string, reasons ...string) error {
 	return nil
 }
 
-// While the API server refuses everything, nothing is lost: what was wanted
-// meanwhile is done afterwards.
-func TestTheAPIServerIsAway(t *testing.T) {
+// While the API server rejects everything, nothing is lost: the changes are applied
+// afterwards.
+func TestAPIServerOutage(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)
@@ -118,8 +118,8 @@ func TestTheAPIServerIsAway(t *testing.T) {
 	})
 }
 
-// What the record on Secrets says of running with fewer rights is true.
-func TestTheNarrowedRolesSuffice(t *testing.T) {
+// The ADR about Secrets is right about running with fewer permissions.
+func TestNamespacedRolesSuffice(t *testing.T) {
 	asOperator.Store(t.Name(), true)
 	a := newConverter(t, time.Now(), func(a *adviser) {
 		narrow(t, a.namespace)
@@ -128,14 +128,14 @@ func TestTheNarrowedRolesSuffice(t *testing.T) {
 	newMemcached(t, a.namespace, "m", 2)
 	playKubernetes(t, a.namespace, "m")
 	reaches(t, a.namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
-	eventually(t, "the events tell it", func() error { return told(t, a.namespace, "AllAnswer") })
+	eventually(t, "the events report it", func() error { return told(t, a.namespace, "AllAnswer") })
 	s := a.secret(t)
 	must(t, api.Delete(t.Context(), s))
 	a.replaced(t, s)
 	a.converts(t)
 }
 
-// narrow installs with rights in one namespace, as the variant for namespaces has it.
+// narrow installs permissions in one namespace, as in the variant for namespaces.
 func narrow(t *testing.T, namespace string) {
 	t.Helper()
 	install(t)

@@ -24,12 +24,12 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// leaseSeconds is short, so that the test is.
+// leaseSeconds is short to keep the test short.
 const leaseSeconds = 3
 
 // ringProgram is a whole operator, as Main runs it.
 func ringProgram() program.Options {
-	lists := fakeapp.NewLists() // they survive the manager
+	lists := fakeapp.NewLists() // they survive a restart of the manager
 	return program.Options{
 		Name: "rings", APIs: []func(*runtime.Scheme) error{fakeapp.AddToScheme},
 		Register: func(op *engine.Operator) error {
@@ -41,7 +41,8 @@ func ringProgram() program.Options {
 	}
 }
 
-// runProgram runs it until the test ends, and returns a channel with the error that ends it before.
+// runProgram runs the operator until the test ends, and returns a channel with an earlier
+// error.
 func runProgram(t *testing.T, namespace string, args ...string) <-chan error {
 	t.Helper()
 	cmd := program.Command(ringProgram())
@@ -58,8 +59,8 @@ func runProgram(t *testing.T, namespace string, args ...string) <-chan error {
 	return ended
 }
 
-// The leader cannot renew its lease in an outage. It stops acting, its process and its health endpoint live on, and it
-// leads again as soon as the API server is back.
+// The leader cannot renew its lease during an outage. It stops acting, its process and its
+// health endpoint stay up, and it leads again as soon as the API server is back.
 func TestLeaderLeadsAgainRightAfterAnOutage(t *testing.T) {
 	installRings(t)
 	namespace, cable := newNamespace(t), newLink(t)
@@ -111,7 +112,7 @@ func leaseOf(t *testing.T, namespace string) *coordinationv1.Lease {
 	return lease
 }
 
-// answers asks once and returns an error unless the answer has the status.
+// answers sends one request and returns an error unless the response has the status.
 func answers(t *testing.T, url string, status int) error {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -126,7 +127,7 @@ func answers(t *testing.T, url string, status int) error {
 	return errors.Join(err, response.Body.Close())
 }
 
-// A process that was suspended may run on without its lease.
+// A process that was suspended may continue after it has lost its lease.
 func TestAReplicaWithoutLeaseDoesNothing(t *testing.T) {
 	namespace := newNamespace(t)
 	var asked atomic.Int64

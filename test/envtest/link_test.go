@@ -10,12 +10,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// link is a line to the API server that can be cut.
+// link is a connection to the API server that a test can cut.
 type link struct {
 	net.Listener
 
 	server  string
-	refused atomic.Int64 // connections, while it was cut
+	refused atomic.Int64 // connections that were refused during a cut
 
 	mu    sync.Mutex
 	cut   bool
@@ -34,7 +34,7 @@ func newLink(t *testing.T) *link {
 	return l
 }
 
-// host is what takes the place of the API server in a configuration.
+// host replaces the address of the API server in a configuration.
 func (l *link) host() string { return "https://" + l.Addr().String() }
 
 func (l *link) serve() {
@@ -62,7 +62,7 @@ func (l *link) carry(near net.Conn) {
 	_, _ = io.Copy(far, near)
 }
 
-// hold remembers both ends, unless the link is cut.
+// hold records both ends, unless the link is cut.
 func (l *link) hold(ends ...net.Conn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *link) drop(end net.Conn) {
 	_ = end.Close()
 }
 
-// sever cuts the link, and every connection with it, or puts it back.
+// sever cuts the link and all its connections, or restores it.
 func (l *link) sever(cut bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

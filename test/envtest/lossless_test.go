@@ -16,17 +16,17 @@ import (
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
 )
 
-// modern has everything of v1 that v1beta2 cannot express.
+// modern uses every feature of v1 that v1beta2 cannot express.
 const modern = `{size: 3, version: "3.6", storage: {retention: Retain, size: 2Gi}, options: {quota: 1Gi, snapshotCount: 7},
   pod: {args: ["--heartbeat-interval=200"], priorityClassName: high}, networkPolicy: {enabled: true}}`
 
-// shown is the spec of modern in v1beta2, as an old manifest has it.
+// shown is the spec of modern in v1beta2, as in an old manifest.
 const shown = `{size: %d, version: "3.6", pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}}`
 
 // forged is a carrier that a client makes up.
 const forged = `{"spec":{"size":99,"tls":{"mode":"Disabled"},"pod":{"args":["--name=x"]}},"status":{"memory":{"token":"forged"}}}`
 
-// observedStatus is what Governor wrote.
+// observedStatus is a status that Governor wrote.
 func observedStatus() etcdv1.EtcdClusterStatus {
 	return etcdv1.EtcdClusterStatus{
 		Phase: etcdv1.Running, Replicas: 3, Version: etcdv1.VersionStatus{Current: "3.6.1", Target: "3.6.1"},
@@ -47,7 +47,7 @@ func (a *adviser) makeModern(t *testing.T) *etcdv1.EtcdCluster {
 	return c
 }
 
-// oldManifest is the cluster as in a file of v1beta2: without status, and with the
+// oldManifest returns the cluster as in a file of v1beta2: without status, and with the
 // resourceVersion that kubectl replace adds.
 func (a *adviser) oldManifest(t *testing.T, size int32, fields map[string]any) *unstructured.Unstructured {
 	t.Helper()
@@ -77,9 +77,9 @@ func annotated(u *unstructured.Unstructured) *unstructured.Unstructured {
 
 var forgedStatus = map[string]any{"status": map[string]any{"phase": "Failed", "v1": forged}}
 
-// Whatever verb a client of v1beta2 uses, with and without what it has read, it
-// changes only what v1beta2 can express.
-func TestAWriteThroughTheLegacyAPILosesNothing(t *testing.T) {
+// A client of v1beta2 changes only what v1beta2 can express, with any verb, and with and
+// without the fields that it has read.
+func TestLegacyWriteLosesNothing(t *testing.T) {
 	a := newConverter(t, time.Now())
 	want := a.makeModern(t)
 	patch := func(kind types.PatchType, text string) func(int32) error {
@@ -132,8 +132,8 @@ func (a *adviser) unharmed(t *testing.T, want *etcdv1.EtcdCluster) {
 	sameSpec(t, "the status", after.Status, want.Status)
 }
 
-// Who may write the status in v1beta2 writes neither the spec nor the status of v1.
-func TestAStatusOfTheLegacyAPIChangesNothingInV1(t *testing.T) {
+// A write of the status in v1beta2 changes neither the spec nor the status of v1.
+func TestLegacyStatusWriteChangesNothingInV1(t *testing.T) {
 	a := newConverter(t, time.Now())
 	want := a.makeModern(t)
 	const immutable = "status.v1 holds what v1beta2 cannot express and cannot be written in v1beta2"
@@ -162,8 +162,8 @@ func TestAStatusOfTheLegacyAPIChangesNothingInV1(t *testing.T) {
 	}
 }
 
-// A new object has no past, whatever its manifest says of one.
-func TestANewLegacyObjectHasNoCarrier(t *testing.T) {
+// A new object has no earlier state, even if its manifest claims one.
+func TestNewLegacyObjectHasNoCarrier(t *testing.T) {
 	a := newConverter(t, time.Now())
 	ways := map[string]func(*unstructured.Unstructured) error{
 		"create": func(u *unstructured.Unstructured) error { return api.Create(t.Context(), u) },
@@ -183,8 +183,8 @@ func TestANewLegacyObjectHasNoCarrier(t *testing.T) {
 	}
 }
 
-// A client of v1 that knows nothing of v1beta2 loses nothing of it.
-func TestAWriteInV1LosesNothingOfTheLegacyAPI(t *testing.T) {
+// A client of v1 loses no field of v1beta2.
+func TestV1WriteLosesNoLegacyField(t *testing.T) {
 	a := newConverter(t, time.Now())
 	want := fixture(t, "testdata/etcdcluster-full.yaml", a.namespace)
 	must(t, strict().Create(t.Context(), want.DeepCopy()))
@@ -231,9 +231,9 @@ func TestAWriteInV1LosesNothingOfTheLegacyAPI(t *testing.T) {
 	}
 }
 
-// A write through v1beta2 that changes nothing is none, but for the first: the API
-// server notes who writes in which version.
-func TestAnEmptyLegacyWriteIsNone(t *testing.T) {
+// A write through v1beta2 that changes nothing is no write, except the first one: the API
+// server records the version of each writer.
+func TestEmptyLegacyWriteChangesNothing(t *testing.T) {
 	a := newConverter(t, time.Now())
 	want := a.makeModern(t)
 	var versions []string

@@ -1,5 +1,5 @@
-// Package envtest_test runs the operator against a real API server, without
-// kubelets or controllers: the tests play those.
+// Package envtest_test runs the operator against a real API server, without kubelets or
+// controllers: the tests play those.
 package envtest_test
 
 import (
@@ -44,7 +44,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// patience is how long a test waits for what must come.
+// patience is the timeout of each wait.
 const patience = 20 * time.Second
 
 var (
@@ -110,32 +110,31 @@ func (o *operator) note(line string) {
 	o.wrote = append(o.wrote, line)
 }
 
-// since returns what was written after the first n writes.
+// since returns the writes after the first n.
 func (o *operator) since(n int64) []string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return slices.Clone(o.wrote[n:])
 }
 
-// setting is what is unusual about an operator.
+// setting is the configuration of an unusual operator.
 type setting struct {
-	// host is where it finds the API server; empty means the usual place.
+	// host is the address of the API server; empty means the default.
 	host string
-	// meddle passes a request on, or not, and says what is answered.
+	// meddle can pass a request on, or answer it.
 	meddle func(r *http.Request, next http.RoundTripper) (*http.Response, error)
-	// planner is memcached's, of another version.
+	// planner is another version of memcached's planner.
 	planner lifecycle.Planner[*cachev1.Memcached, memcached.World]
-	// lists are the rings', which several operators share.
+	// lists are the member lists of the rings, which several operators share.
 	lists *fakeapp.Lists
-	// workers and tellWithin are memcached's.
+	// workers and tellWithin are memcached's options.
 	workers    int
 	tellWithin time.Duration
-	// holdable says that policies hold the deletion of a ring as a whole.
+	// holdable means that policies hold the deletion of a ring as a whole.
 	holdable bool
 }
 
-// counting counts the requests that change something, other than leases, and
-// fails all requests while the API server is to be away.
+// counting counts the writes except leases, and fails all requests during an outage.
 type counting struct {
 	next http.RoundTripper
 	in   setting
@@ -156,7 +155,7 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// startOperator runs an operator for one namespace until the test ends or stop.
+// startOperator runs an operator for one namespace until the test ends or stop is called.
 func startOperator(t *testing.T, namespace string, tune ...func(*ctrl.Options, *engine.Options)) *operator {
 	t.Helper()
 	return startOperatorIn(t, setting{}, namespace, tune...)
@@ -204,7 +203,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	return op
 }
 
-// asOperator are the tests whose operator has only the rights of its install.
+// asOperator lists the tests whose operator has only the installed permissions.
 var asOperator sync.Map
 
 func actor(t *testing.T) string {
@@ -221,7 +220,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// newNamespace makes a namespace for one test.
+// newNamespace creates a namespace for one test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "t-"}}
@@ -252,7 +251,7 @@ func get[T client.Object](t *testing.T, obj T, namespace, name string) (T, error
 	return obj, api.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, obj)
 }
 
-// condition checks one condition's status and reason.
+// condition checks the status and the reason of a condition.
 func condition(conditions []metav1.Condition, kind string, status metav1.ConditionStatus, reason string) error {
 	for _, c := range conditions {
 		if c.Type == kind {

@@ -18,7 +18,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// strict refuses unknown fields, as kubectl does.
+// strict rejects unknown fields, as kubectl does.
 func strict() client.Client { return client.WithFieldValidation(api, metav1.FieldValidationStrict) }
 
 func newMemcached(t *testing.T, namespace, name string, size int32) *cachev1.Memcached {
@@ -29,8 +29,7 @@ func newMemcached(t *testing.T, namespace, name string, size int32) *cachev1.Mem
 	return m
 }
 
-// playKubernetes plays the Deployment controller and the kubelets: size pods, all
-// answering.
+// playKubernetes plays the Deployment controller and the kubelets: size pods, all ready.
 func playKubernetes(t *testing.T, namespace, name string) {
 	t.Helper()
 	dep := deploymentOf(t, namespace, name)
@@ -81,7 +80,7 @@ func reaches(t *testing.T, namespace, name, kind string, status metav1.Condition
 	return m
 }
 
-func TestMemcachedBecomesReadyOnlyWhenPodsAnswer(t *testing.T) {
+func TestMemcachedIsReadyOnlyWhenPodsAre(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 3)
@@ -127,7 +126,7 @@ func TestDriftIsRepairedAndForeignFieldsStay(t *testing.T) {
 	ownedBy(t, namespace, "governor Apply", "kubectl-edit Update")
 }
 
-// ownedBy waits until these, and nobody else, own fields of the deployment.
+// ownedBy waits until exactly these managers own fields of the Deployment.
 func ownedBy(t *testing.T, namespace string, want ...string) {
 	t.Helper()
 	eventually(t, "the fields have their owners", func() error {
@@ -142,10 +141,10 @@ func ownedBy(t *testing.T, namespace string, want ...string) {
 	})
 }
 
-// An operator that dies while it repairs a list leaves the repair's own field
-// manager behind; the next one ends the repair, so that a field goes when it is no
+// An operator that dies during the repair of a list leaves the repair's own field manager
+// behind. The next operator completes the repair, so that a field is removed when it is no
 // longer declared.
-func TestARepairThatWasBegunIsFinished(t *testing.T) {
+func TestInterruptedListRepairIsCompleted(t *testing.T) {
 	namespace := newNamespace(t)
 	first := startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)
@@ -163,7 +162,7 @@ func TestARepairThatWasBegunIsFinished(t *testing.T) {
 	ownedBy(t, namespace, "governor Apply")
 }
 
-func TestWhatIsDeletedOrUnlabelledByHandComesBack(t *testing.T) {
+func TestDeletedOrUnlabelledObjectsAreRestored(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)
@@ -187,7 +186,7 @@ func TestWhatIsDeletedOrUnlabelledByHandComesBack(t *testing.T) {
 	})
 }
 
-func TestNothingIsWrittenAtRest(t *testing.T) {
+func TestSettledObjectCausesNoWrites(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	for _, name := range []string{"a", "b"} {
@@ -215,7 +214,7 @@ func TestNothingIsWrittenAtRest(t *testing.T) {
 	}
 }
 
-func TestSettledSurvivesARestartOfTheOperatorWithoutAWrite(t *testing.T) {
+func TestRestartCausesNoWrites(t *testing.T) {
 	namespace := newNamespace(t)
 	first := startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 2)
@@ -247,7 +246,7 @@ func TestPausedByFieldOrAnnotation(t *testing.T) {
 		m := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 		pause(m)
 		must(t, api.Create(t.Context(), m))
-		eventually(t, "paused is told", func() error {
+		eventually(t, "the pause is reported", func() error {
 			m, err := get(t, &cachev1.Memcached{}, namespace, name)
 			if err != nil {
 				return err
@@ -268,7 +267,7 @@ func TestPausedByFieldOrAnnotation(t *testing.T) {
 	}
 }
 
-func TestForeignObjectIsRefusedNotStolen(t *testing.T) {
+func TestForeignObjectIsReportedAndUntouched(t *testing.T) {
 	namespace := newNamespace(t)
 	theirs := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "m"}}
 	theirs.Spec.Ports = []corev1.ServicePort{{Port: 80}}
@@ -286,7 +285,7 @@ func TestForeignObjectIsRefusedNotStolen(t *testing.T) {
 	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 }
 
-func TestQuotaIsNamed(t *testing.T) {
+func TestQuotaIsReported(t *testing.T) {
 	namespace := newNamespace(t)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "none"}}
 	none := corev1.ResourceList{"count/deployments.apps": resource.MustParse("0")}
@@ -302,7 +301,7 @@ func TestQuotaIsNamed(t *testing.T) {
 	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 }
 
-func TestQuotaOnPodsIsNamed(t *testing.T) {
+func TestPodQuotaIsReported(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)

@@ -22,7 +22,7 @@ import (
 	"github.com/governor-dev/governor/kube/metricsauth"
 )
 
-// tokenOf makes a ServiceAccount and a token of it.
+// tokenOf creates a ServiceAccount and returns a token of it.
 func tokenOf(t *testing.T, namespace, name string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -32,7 +32,8 @@ func tokenOf(t *testing.T, namespace, name string) string {
 	return request.Status.Token
 }
 
-// servedMetrics serves metrics as the installed operator does, with its rights, and returns the address.
+// servedMetrics serves metrics as the installed operator does, with its permissions, and
+// returns the address.
 func servedMetrics(t *testing.T, c clock.PassiveClock) string {
 	t.Helper()
 	cfg := rest.CopyConfig(config)
@@ -56,7 +57,7 @@ func servedMetrics(t *testing.T, c clock.PassiveClock) string {
 	return address
 }
 
-// scrape returns the status and what was said.
+// scrape returns the status and the body.
 func scrape(t *testing.T, url, authorization string) (int, string, error) {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
@@ -74,8 +75,9 @@ func scrape(t *testing.T, url, authorization string) (int, string, error) {
 	return answer.StatusCode, string(said), err
 }
 
-// Metrics are for those who have the role for it, and the installed rights are enough to tell who has.
-func TestMetricsAreForTheirReaders(t *testing.T) {
+// Metrics are served only to users with the role for it. The installed permissions suffice
+// to check that.
+func TestMetricsRequireAuthorization(t *testing.T) {
 	install(t)
 	namespace := newNamespace(t)
 	reader, other := tokenOf(t, namespace, "reader"), tokenOf(t, namespace, "other")
@@ -90,7 +92,7 @@ func TestMetricsAreForTheirReaders(t *testing.T) {
 	answers := func(path, authorization string, want int) {
 		t.Helper()
 		eventually(t, fmt.Sprintf("%s with %.12q gets %d", path, authorization, want), func() error {
-			now.SetTime(now.Now().Add(6 * time.Second)) // what was refused before a role was known is asked again
+			now.SetTime(now.Now().Add(6 * time.Second)) // a refusal from before the role was known has expired
 			status, said, err := scrape(t, "https://"+address+path, authorization)
 			if err != nil || status != want {
 				return fmt.Errorf("got %d, %.80q, %w", status, said, err)

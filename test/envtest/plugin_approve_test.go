@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// approvalsIn are the approvals of a namespace.
+// approvalsIn returns the approvals of a namespace.
 func approvalsIn(t *testing.T, namespace string) []v1alpha1.Approval {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
@@ -32,7 +32,7 @@ func approvalsIn(t *testing.T, namespace string) []v1alpha1.Approval {
 	return all
 }
 
-// wishing is a paused ring of which more is wanted than there is.
+// wishing creates a paused ring with a pending change.
 func wishing(t *testing.T) *adviser {
 	t.Helper()
 	a := previews(t, 1)
@@ -42,8 +42,8 @@ func wishing(t *testing.T) *adviser {
 	return a
 }
 
-// What is approved is exactly the plan, by whom the API server says, for as long as
-// was said; revoking takes it back.
+// An approval covers exactly the plan, records the user that the API server authenticated,
+// and expires after the given time. A revocation deletes it.
 func TestPluginApproves(t *testing.T) {
 	a := wishing(t)
 	began := time.Now()
@@ -80,8 +80,8 @@ func TestPluginApproves(t *testing.T) {
 	expect(t, a.namespace, 0, []string{"There is no approval for ring/r"}, "revoke", "ring/r")
 }
 
-// A pipeline approves what was seen, and no other plan.
-func TestPluginApprovesWhatWasSeen(t *testing.T) {
+// A pipeline approves the plan that was reviewed, and no other plan.
+func TestPluginApprovesReviewedPlanOnly(t *testing.T) {
 	a := wishing(t)
 	var seen struct {
 		preview.Report
@@ -106,9 +106,9 @@ func TestPluginApprovesWhatWasSeen(t *testing.T) {
 	}
 }
 
-// A step that a policy holds is shown as held, with what to do, and what the plugin
-// approves lets it pass.
-func TestPluginOpensAGate(t *testing.T) {
+// A plan shows a step that a policy holds, and the remedy. An approval by the plugin lets
+// the step pass.
+func TestPluginApprovesHeldStep(t *testing.T) {
 	a := previews(t, 3)
 	p := newPolicy(t, a.namespace, "asks", func(s *v1alpha1.OperationPolicySpec) {
 		s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive"}}

@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos/experiment"
 )
 
-// optIn lets experiments be done in the namespace.
+// optIn permits experiments in the namespace.
 func optIn(t *testing.T, namespace string) {
 	t.Helper()
 	ns, err := get(t, &corev1.Namespace{}, "", namespace)
@@ -28,7 +28,8 @@ func optIn(t *testing.T, namespace string) {
 	must(t, api.Update(t.Context(), ns))
 }
 
-// What an experiment must not do is refused, with the flag or the field, and what is allowed.
+// A forbidden experiment is rejected. The message names the flag or the field, and what is
+// allowed.
 func TestChaosRefusals(t *testing.T) {
 	namespace, _ := settledRing(t, 1)
 	limits := []string{"--budget", "1", "--for", "1m"}
@@ -51,7 +52,7 @@ func TestChaosRefusals(t *testing.T) {
 	for want, args := range cases {
 		expect(t, namespace, 1, []string{want}, append([]string{"chaos"}, args...)...)
 	}
-	// Also a dry run needs the permission, and the label's value counts.
+	// A dry run needs the permission too, and the label's value matters.
 	expect(t, namespace, 1, []string{"does not permit experiments"}, append([]string{"chaos", "ring/r", "--dry-run"}, limits...)...)
 	if events := chaosEvents(t, namespace); len(events) > 0 {
 		t.Errorf("something was done: %v", events)
@@ -70,8 +71,8 @@ func chaosEvents(t *testing.T, namespace string) (said []string) {
 	return said
 }
 
-// An experiment edits what the operator restores; the operator restores it, and the report
-// and the events say so. The history is never touched.
+// An experiment edits objects that the operator restores. The report and the events say
+// so. The history is never changed.
 func TestChaosRunsAgainstARing(t *testing.T) {
 	namespace, _ := settledRing(t, 1)
 	optIn(t, namespace)
@@ -116,8 +117,8 @@ func TestChaosWaitsForPolicies(t *testing.T) {
 	}
 }
 
-// Without an operator nothing heals: the experiment ends, and says what is missing. It
-// needs no right but the user's, and does not act where it cannot leave an event.
+// Without an operator there is no recovery: the experiment ends, and names the failure. It
+// needs only the user's permissions, and does not act where it cannot write an event.
 func TestChaosEndsWhenNothingHeals(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	optIn(t, namespace)

@@ -42,7 +42,7 @@ func TestPluginListsMembers(t *testing.T) {
 	}
 }
 
-func TestPluginTellsEvents(t *testing.T) {
+func TestPluginPrintsEvents(t *testing.T) {
 	a := previews(t, 1)
 	eventually(t, "there is an event", func() error {
 		if said, _ := plugin(t, a.namespace, "events", "ring/r"); !strings.Contains(said, "Normal  LearnerCaughtUp") && !strings.Contains(said, "Normal  TooFewMembers") {
@@ -64,7 +64,7 @@ func TestPluginTellsEvents(t *testing.T) {
 	}
 }
 
-// following runs the plugin until the test ends, and hands out its lines as they come.
+// following runs the plugin until the test ends, and returns its lines as they come.
 func following(t *testing.T, namespace string, args ...string) <-chan string {
 	t.Helper()
 	dir, err := built()
@@ -114,7 +114,7 @@ func hears(t *testing.T, lines <-chan string, words ...string) {
 	})
 }
 
-// What is followed is told as it happens, once, and nothing is asked twice.
+// The plugin prints each event once, as it happens, and sends no repeated requests.
 func TestPluginFollows(t *testing.T) {
 	a := previews(t, 1)
 	list := following(t, a.namespace, "status", "-w")
@@ -168,7 +168,7 @@ func TestPluginLists(t *testing.T) {
 	expect(t, a.namespace, 1, []string{`"nothings"; kinds that are:`}, "history", "nothings/r")
 }
 
-// Types, names, namespaces and formats can be completed.
+// Types, names, namespaces and formats have shell completion.
 func TestPluginCompletes(t *testing.T) {
 	a := previews(t, 1)
 	for words, want := range map[string][]string{

@@ -24,7 +24,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// built is where the plugin and a kubeconfig are, made once.
+// built is the folder of the plugin and a kubeconfig, created once.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "kubectl-governor")
 	if err != nil {
@@ -37,7 +37,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return dir, writeKubeconfig(config.Host, filepath.Join(dir, "kubeconfig"))
 })
 
-// writeKubeconfig writes an administrator's configuration for the API server at the address.
+// writeKubeconfig writes an administrator's kubeconfig for the API server at the address.
 func writeKubeconfig(host, path string) error {
 	c := clientcmdapi.NewConfig()
 	c.Clusters["c"] = &clientcmdapi.Cluster{Server: host, CertificateAuthorityData: config.CAData}
@@ -47,7 +47,7 @@ func writeKubeconfig(host, path string) error {
 	return clientcmd.WriteToFile(*c, path)
 }
 
-// plugin runs the plugin as a user does and returns what is printed and the exit code.
+// plugin runs the plugin as a user does and returns its output and the exit code.
 func plugin(t *testing.T, namespace string, args ...string) (string, int) {
 	t.Helper()
 	dir, err := built()
@@ -63,7 +63,7 @@ func plugin(t *testing.T, namespace string, args ...string) (string, int) {
 	return said.String(), cmd.ProcessState.ExitCode()
 }
 
-// expect runs the plugin and checks the exit code and that it says all of it.
+// expect runs the plugin and checks the exit code and the output.
 func expect(t *testing.T, namespace string, code int, all []string, args ...string) string {
 	t.Helper()
 	said, got := plugin(t, namespace, args...)
@@ -111,7 +111,7 @@ func TestPluginPlansFiles(t *testing.T) {
 	}
 }
 
-// Every mistake has a clear answer.
+// Every mistake has a clear error message.
 func TestPluginMistakes(t *testing.T) {
 	a := previews(t, 1)
 	expect(t, a.namespace, 1, []string{`"nothings"`}, "plan", "nothings/r")
@@ -131,7 +131,7 @@ func TestPluginMistakes(t *testing.T) {
 	}
 	must(t, api.Create(t.Context(), role))
 	must(t, api.Create(t.Context(), binding))
-	eventually(t, "the user without rights is told", func() error {
+	eventually(t, "the user without permissions gets a message", func() error {
 		if said, _ := plugin(t, a.namespace, "plan", "ring/r", "--as", "reader"); !strings.Contains(said, "it needs the same right, to patch rings") {
 			return errors.New(said)
 		}
@@ -139,7 +139,7 @@ func TestPluginMistakes(t *testing.T) {
 	})
 }
 
-// With Governor away a plan says so, and nobody's writes are held up.
+// While Governor is down, a plan says so, and other users' writes do not wait.
 func TestPluginWithoutGovernor(t *testing.T) {
 	a := previews(t, 1)
 	a.stop()
@@ -151,7 +151,7 @@ func TestPluginWithoutGovernor(t *testing.T) {
 	}
 }
 
-func TestPluginTellsThePast(t *testing.T) {
+func TestPluginPrintsHistory(t *testing.T) {
 	a := previews(t, 3)
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
@@ -173,7 +173,7 @@ func TestPluginTellsThePast(t *testing.T) {
 	}
 }
 
-func TestPluginPausesAndShows(t *testing.T) {
+func TestPluginPausesAndPrintsStatus(t *testing.T) {
 	a := previews(t, 1)
 	expect(t, a.namespace, 0, []string{"ring/r paused"}, "pause", "ring/r")
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
@@ -189,7 +189,7 @@ func TestPluginPausesAndShows(t *testing.T) {
 	})
 }
 
-// A fleet is listed in a second: one request for each kind.
+// The plugin lists a fleet in a second, with one request per kind.
 func TestPluginListsAFleet(t *testing.T) {
 	namespace := newNamespace(t)
 	for i := range 500 {

@@ -25,8 +25,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// kubelets plays the scheduler and the kubelets of a namespace until the test ends:
-// pods run and are ready as soon as they are seen.
+// kubelets plays the scheduler and the kubelets of a namespace until the test ends: pods
+// run and become ready as soon as they are seen.
 func kubelets(t *testing.T, namespace string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -59,12 +59,11 @@ func startPods(ctx context.Context, namespace string) {
 		}
 		p.Status.Phase = corev1.PodRunning
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}
-		_ = api.Status().Update(ctx, p) // who has changed meanwhile is met again
+		_ = api.Status().Update(ctx, p) // a conflict is retried with the next event
 	}
 }
 
-// sets is a namespace with a pod set on a real API server. It implements
-// contract.System.
+// sets is a namespace with a PodSet on a real API server. It implements contract.System.
 type sets struct {
 	namespace string
 	op        *operator
@@ -78,7 +77,7 @@ func newSets(t *testing.T) *sets {
 	return s
 }
 
-// The real driver on a real API server does what the model of the simulator does.
+// The real driver on a real API server behaves like the model of the simulator.
 func TestPodSetContract(t *testing.T) {
 	contract.Run(t, func(t *testing.T) contract.System { return newSets(t) })
 }
@@ -103,7 +102,7 @@ func (s *sets) Apply(t *testing.T, edit func(*appv1.PodSetSpec)) {
 // Settles implements contract.System.
 func (s *sets) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) (p *appv1.PodSet) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the set tells %s %s", outcome, reason), func() (err error) {
+	eventually(t, fmt.Sprintf("the set reports %s %s", outcome, reason), func() (err error) {
 		if p, err = get(t, &appv1.PodSet{}, s.namespace, contract.Set); err != nil {
 			return err
 		}
@@ -207,7 +206,7 @@ func (s *sets) Lose(t *testing.T, name string) {
 	must(t, api.Delete(t.Context(), barePod(s.namespace, name, nil), client.GracePeriodSeconds(0)))
 }
 
-func TestThePodSetManifestWorksAsItIs(t *testing.T) {
+func TestPodSetManifestWorks(t *testing.T) {
 	s := newSets(t)
 	raw, err := os.ReadFile("../../examples/podset.yaml")
 	must(t, err)
@@ -248,7 +247,7 @@ func TestPodSetScale(t *testing.T) {
 	}
 	scale.Spec.Replicas = 4
 	must(t, api.SubResource("scale").Update(t.Context(), p, client.WithSubResourceBody(scale)))
-	eventually(t, "four pods are told", func() error {
+	eventually(t, "the status shows four pods", func() error {
 		if st := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable").Status; st.Replicas != 4 {
 			return fmt.Errorf("%d pods", st.Replicas)
 		}
@@ -256,28 +255,28 @@ func TestPodSetScale(t *testing.T) {
 	})
 }
 
-func TestPodSetRests(t *testing.T) {
+func TestSettledPodSetCausesNoWrites(t *testing.T) {
 	s := newSets(t)
 	s.Put(t, "found", true)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 20 })
 	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	quiet(t, s.namespace, s.op)
 	written := s.op.writes.Load()
-	s.label(t, contract.Set+"-3", `{"example.com/mine":"yes"}`) // wakes it
+	s.label(t, contract.Set+"-3", `{"example.com/mine":"yes"}`) // triggers a reconcile
 	quiet(t, s.namespace, s.op)
 	if more := s.op.since(written); len(more) > 0 {
 		t.Errorf("at rest it writes %q", more)
 	}
 }
 
-// Pods outlive a set that is deleted without them, and the next set of the name takes
-// them in.
-func TestPodsPassToTheNextSet(t *testing.T) {
+// Pods outlive a set that is deleted with orphaning, and the next set of that name adopts
+// them.
+func TestNextSetAdoptsOrphanedPods(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
 	old := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 	must(t, api.Delete(t.Context(), old, client.PropagationPolicy(metav1.DeletePropagationOrphan)))
-	for i := range 2 { // as the garbage collector does, which is not here
+	for i := range 2 { // envtest has no garbage collector
 		name := fmt.Sprintf("%s-%d", contract.Set, i)
 		must(t, api.Patch(t.Context(), barePod(s.namespace, name, nil),
 			client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"ownerReferences":null}}`))))
@@ -285,7 +284,7 @@ func TestPodsPassToTheNextSet(t *testing.T) {
 	must(t, api.Patch(t.Context(), old, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))))
 	eventually(t, "the old set is gone", func() error {
 		if _, err := get(t, &appv1.PodSet{}, s.namespace, contract.Set); !apierrors.IsNotFound(err) {
-			return errors.New("it is still there")
+			return errors.New("it still exists")
 		}
 		return nil
 	})
@@ -298,8 +297,8 @@ func TestPodsPassToTheNextSet(t *testing.T) {
 	}
 }
 
-// A pod of another controller is left to it, whatever its labels say.
-func TestPodSetLeavesOthersTheirPods(t *testing.T) {
+// A pod of another controller is left alone, whatever its labels are.
+func TestPodSetIgnoresPodsOfOtherControllers(t *testing.T) {
 	s := newSets(t)
 	taken := barePod(s.namespace, contract.Set+"-0", podset.Selector(contract.Set))
 	taken.OwnerReferences = []metav1.OwnerReference{{
@@ -317,8 +316,8 @@ func TestPodSetLeavesOthersTheirPods(t *testing.T) {
 	}
 }
 
-// A set that is being deleted takes in nothing that is to outlive it, and makes nothing.
-func TestPodSetThatLeavesAdoptsNothing(t *testing.T) {
+// A set that is being deleted adopts no pod that is to outlive it, and creates none.
+func TestDeletedPodSetAdoptsNothing(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = 2 })
 	p := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
@@ -342,8 +341,8 @@ func TestPodSetThatLeavesAdoptsNothing(t *testing.T) {
 	}
 }
 
-// What the API server refuses is told in its own words, and costs no storm of requests.
-func TestPodSetRefused(t *testing.T) {
+// A rejection by the API server is reported in its own words, and causes few requests.
+func TestPodSetRefusalIsReported(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) {
 		spec.Replicas = 100
@@ -366,8 +365,8 @@ func TestPodSetRefused(t *testing.T) {
 	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
 }
 
-// TestPodSetKeepsItsPodsWhenTheTemplateIsRefused: no healthy pod goes for a template of
-// which the API server accepts no pod, and the status says what is wrong with it.
+// No healthy pod is deleted for a template of which the API server rejects pods, and the
+// status says what is wrong with it.
 func TestPodSetKeepsItsPodsWhenTheTemplateIsRefused(t *testing.T) {
 	s := newSets(t)
 	s.Apply(t, func(spec *appv1.PodSetSpec) {

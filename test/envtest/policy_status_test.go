@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// toldNote looks for an event that says so.
+// toldNote looks for an event with the words.
 func toldNote(t *testing.T, namespace, words string) error {
 	t.Helper()
 	events := &eventsv1.EventList{}
@@ -34,7 +34,7 @@ func toldNote(t *testing.T, namespace, words string) error {
 	return fmt.Errorf("the events say %q", notes)
 }
 
-// policyIs waits until the policy's status is as the check says.
+// policyIs waits until the policy's status satisfies the check.
 func policyIs(t *testing.T, p *v1alpha1.OperationPolicy, what string, is func(v1alpha1.OperationPolicyStatus) bool) {
 	t.Helper()
 	eventually(t, p.Name+" "+what, func() error {
@@ -54,7 +54,7 @@ func says(s v1alpha1.OperationPolicyStatus, kind, reason, words string) bool {
 	return c != nil && c.Reason == reason && strings.Contains(c.Message, words)
 }
 
-func TestAPolicySaysHowItStands(t *testing.T) {
+func TestPolicyStatus(t *testing.T) {
 	namespace, op, clock := clocked(t, "a", "b")
 	p := newPolicy(t, namespace, "nights", nights)
 	policyIs(t, p, "selects both", func(s v1alpha1.OperationPolicyStatus) bool {
@@ -73,7 +73,7 @@ func TestAPolicySaysHowItStands(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
-func TestWhatIsWrongWithPolicies(t *testing.T) {
+func TestInvalidPoliciesAreReported(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	nothing := newPolicy(t, namespace, "nothing", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Rings"} })
 	policyIs(t, nothing, "selects nothing", func(s v1alpha1.OperationPolicyStatus) bool {
@@ -92,7 +92,7 @@ func TestWhatIsWrongWithPolicies(t *testing.T) {
 	})
 }
 
-func TestWrongPoliciesAreRefused(t *testing.T) {
+func TestInvalidPoliciesAreRefused(t *testing.T) {
 	cases := map[string]struct {
 		edit func(*v1alpha1.OperationPolicySpec)
 		want string
@@ -130,8 +130,8 @@ func TestWrongPoliciesAreRefused(t *testing.T) {
 	}
 }
 
-// Operators of others follow the policies of a cluster, and leave their status to one: two would count differently, and
-// write against each other for ever.
+// The operators of other namespaces follow cluster-wide policies, and leave their status
+// to one operator. Two writers would count differently, and overwrite each other forever.
 func TestOnePolicyStatusHasOneWriter(t *testing.T) {
 	theirs := newNamespace(t)
 	installRings(t)

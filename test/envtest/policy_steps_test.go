@@ -20,14 +20,14 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// tuesday is at noon, days away from the window of Saturday nights.
+// tuesday is at noon, days away from the window on Saturday nights.
 var tuesday = time.Date(2026, 11, 24, 12, 0, 0, 0, time.UTC)
 
 func nights(s *v1alpha1.OperationPolicySpec) {
 	s.Windows = []v1alpha1.Window{{Schedule: "0 2 * * 6", TimeZone: "Europe/Zurich", Duration: metav1.Duration{Duration: 3 * time.Hour}}}
 }
 
-// clocked is an operator on a Tuesday, with settled rings of three.
+// clocked starts an operator on a Tuesday, with settled rings of three members.
 func clocked(t *testing.T, names ...string) (string, *operator, *clocktesting.FakeClock) {
 	t.Helper()
 	installRings(t)
@@ -40,7 +40,7 @@ func clocked(t *testing.T, names ...string) (string, *operator, *clocktesting.Fa
 	return namespace, op, clock
 }
 
-// poke wakes a ring whose time has come by a clock that its timer does not know.
+// poke triggers a reconcile of a ring that is due by a clock that its timer does not know.
 func poke(t *testing.T, namespace, name string) {
 	t.Helper()
 	relabel(t, namespace, name, "poked", time.Now().Format("150405.000000000"))
@@ -61,7 +61,8 @@ func relabel(t *testing.T, namespace, name, key, value string) {
 	must(t, api.Patch(t.Context(), r, client.MergeFrom(base)))
 }
 
-// ringHeld waits until a policy holds a step of the ring, and says all of these words.
+// ringHeld waits until a policy holds a step of the ring, and the message has all of the
+// words.
 func ringHeld(t *testing.T, namespace, name string, words ...string) {
 	t.Helper()
 	eventually(t, "ring "+name+" is held: "+strings.Join(words, ", "), func() error {
@@ -106,11 +107,11 @@ func refusals(b history.Log) (all []history.Entry) {
 	return all
 }
 
-func TestAWindowHoldsWishesAndLetsRepairsPass(t *testing.T) {
+func TestWindowHoldsChangesAndLetsRepairsPass(t *testing.T) {
 	namespace, op, clock := clocked(t, "r")
 	p := newPolicy(t, namespace, "nights", nights)
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 4 })
-	ringSettles(t, namespace, "r", 4) // nobody notices one more
+	ringSettles(t, namespace, "r", 4) // a routine step passes
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 3 })
 	ringHeld(t, namespace, "r", p.Name, "Remove m000003", "the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)")
 	quiet(t, namespace, op)
@@ -133,7 +134,7 @@ func TestAWindowHoldsWishesAndLetsRepairsPass(t *testing.T) {
 	ringSettles(t, namespace, "r", 2)
 }
 
-func TestAFreezeHoldsUntilItIsRemoved(t *testing.T) {
+func TestFreezeHoldsUntilRemoved(t *testing.T) {
 	namespace, op, _ := clocked(t, "r")
 	p := newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
@@ -146,8 +147,9 @@ func TestAFreezeHoldsUntilItIsRemoved(t *testing.T) {
 	ringSettles(t, namespace, "r", 2)
 }
 
-// The stricter of two wins, and both are named; a bypass passes both, and is remembered.
-func TestABypassIsRemembered(t *testing.T) {
+// The stricter of two policies wins, and the message names both. A bypass passes both, and
+// is recorded.
+func TestBypassIsRecorded(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	a := newPolicy(t, namespace, "a", nights)
 	b := newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
@@ -163,10 +165,10 @@ func TestABypassIsRemembered(t *testing.T) {
 	if last.Bypass == nil || last.Bypass.Reason != "the disk is full" || last.Bypass.By != "ann" || !slices.Equal(last.Bypass.Policies, []string{a.Name, b.Name}) {
 		t.Errorf("the history has %+v", last.Bypass)
 	}
-	eventually(t, "an event tells it", func() error { return toldNote(t, namespace, `"the disk is full", set by ann`) })
+	eventually(t, "an event reports it", func() error { return toldNote(t, namespace, `"the disk is full", set by ann`) })
 }
 
-func TestBudgetsOfPoliciesPace(t *testing.T) {
+func TestPolicyBudgetLimitsConcurrency(t *testing.T) {
 	namespace, op, _ := clocked(t, "a", "b", "c")
 	for name, zone := range map[string]string{"a": "one", "b": "one", "c": "two"} {
 		relabel(t, namespace, name, "zone", zone)
@@ -188,7 +190,7 @@ func TestBudgetsOfPoliciesPace(t *testing.T) {
 	}
 }
 
-func TestAWaveHaltsWhenTheOneBeforeIsNotWell(t *testing.T) {
+func TestWaveWaitsForUnhealthyPreviousWave(t *testing.T) {
 	namespace, _, clock := clocked(t, "canary", "prod")
 	relabel(t, namespace, "canary", "wave", "first")
 	p := newPolicy(t, namespace, "waves", func(s *v1alpha1.OperationPolicySpec) {
@@ -202,16 +204,16 @@ func TestAWaveHaltsWhenTheOneBeforeIsNotWell(t *testing.T) {
 	ringHeld(t, namespace, "prod", "halted, because Ring "+namespace+`/canary of wave "first" is not well: CannotRender`)
 	clock.SetTime(tuesday.Add(2 * time.Hour))
 	resize(t, namespace, "canary", func(s *fakeapp.Spec) { s.Mood = ""; s.Size = 2 })
-	ringSettles(t, namespace, "canary", 2) // the first wave waits for nobody
+	ringSettles(t, namespace, "canary", 2) // the first wave does not wait
 	ringHeld(t, namespace, "prod", "soaks until Tue 2026-11-24 15:00 UTC")
 	clock.SetTime(tuesday.Add(3 * time.Hour))
 	poke(t, namespace, "prod")
 	ringSettles(t, namespace, "prod", 2)
 }
 
-// A freeze holds a membership change that the spec asks for. It holds no repair, also one
-// that goes on after the change, and no new object; the history tells them apart.
-func TestAFreezeHoldsMembershipChanges(t *testing.T) {
+// A freeze holds a membership change that the spec asks for. It holds no repair, not even
+// one that continues after the change, and no new object. The history distinguishes them.
+func TestFreezeHoldsMembershipChanges(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	p := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "the sale"} })
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 4 })

@@ -15,7 +15,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// newPolicy makes a policy for the rings of one namespace, until the test ends.
+// newPolicy creates a policy for the rings of one namespace, until the test ends.
 func newPolicy(t *testing.T, namespace, name string, edit func(*v1alpha1.OperationPolicySpec)) *v1alpha1.OperationPolicy {
 	t.Helper()
 	p := &v1alpha1.OperationPolicy{ObjectMeta: metav1.ObjectMeta{Name: namespace + "-" + name}}
@@ -38,7 +38,7 @@ func changePolicy(t *testing.T, p *v1alpha1.OperationPolicy, edit func(*v1alpha1
 	})
 }
 
-// settledRing is a ring that is as declared, under an operator of its own.
+// settledRing creates a settled ring with its own operator.
 func settledRing(t *testing.T, size int) (namespace string, op *operator) {
 	t.Helper()
 	installRings(t)
@@ -49,7 +49,7 @@ func settledRing(t *testing.T, size int) (namespace string, op *operator) {
 	return namespace, op
 }
 
-func TestAPolicyPauses(t *testing.T) {
+func TestPolicyPauses(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	p := newPolicy(t, namespace, "hold", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
 	r := ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
@@ -66,8 +66,9 @@ func TestAPolicyPauses(t *testing.T) {
 	}
 }
 
-// Without the kinds of policies everything goes on, and with them again they are followed.
-func TestPoliciesComeAndGo(t *testing.T) {
+// Without the CRDs of policies the operator continues, and with the CRDs restored it
+// follows policies.
+func TestPolicyCRDsCanBeRemovedAndRestored(t *testing.T) {
 	namespace, _ := settledRing(t, 1)
 	newPolicy(t, namespace, "hold", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
 	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")

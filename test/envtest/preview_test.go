@@ -18,7 +18,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// foresees asks what an edit of the ring, or its deletion, would do.
+// foresees returns the preview of an edit or a deletion of the ring.
 func foresees(t *testing.T, namespace, question string, edit func(*fakeapp.Ring)) (preview.Report, bool) {
 	t.Helper()
 	var r *fakeapp.Ring
@@ -36,7 +36,7 @@ func foresees(t *testing.T, namespace, question string, edit func(*fakeapp.Ring)
 	return preview.Decode(r.Annotations[lifecycle.AnnotationPreview])
 }
 
-// previews runs an operator that is asked, with a settled ring.
+// previews runs an operator with previews, and a settled ring.
 func previews(t *testing.T, size int) *adviser {
 	t.Helper()
 	installRings(t)
@@ -75,8 +75,8 @@ func done(b history.Log) (steps []string) {
 	return steps
 }
 
-// What is previewed is what happens, step by step and object by object.
-func TestPreviewsAreTrue(t *testing.T) {
+// A preview matches reality, step by step and object by object.
+func TestPreviewMatchesReality(t *testing.T) {
 	a := previews(t, 3)
 	for _, size := range []int{5, 2, 4, 1} {
 		before := len(bookOf(t, a.namespace, "r").Entries)
@@ -113,21 +113,21 @@ func became(was, is bool) []preview.Resource {
 	return nil
 }
 
-func TestADeletionIsPreviewed(t *testing.T) {
+func TestDeletionIsPreviewed(t *testing.T) {
 	a := previews(t, 3)
 	report, _ := foresees(t, a.namespace, preview.Delete, func(*fakeapp.Ring) {})
 	if n := len(report.Actions()); n != 3 || !report.Settles() {
 		t.Errorf("planned %v, %s", planned(report.Plan), report.Outcome)
 	}
-	if len(report.Resources) != 2 { // r and r-odd; members go by steps
+	if len(report.Resources) != 2 { // r and r-odd; steps remove the members
 		t.Errorf("deleted are %v", report.Resources)
 	}
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
-// The values of fields are shown, but not those of Secrets. A paused object says that
-// nothing happens for now.
-func TestFieldsArePreviewed(t *testing.T) {
+// A preview shows the values of fields, but not those of Secrets. For a paused object it
+// says that nothing happens for now.
+func TestPreviewShowsFieldValues(t *testing.T) {
 	a := previews(t, 1)
 	annotateRing(t, a.namespace, lifecycle.AnnotationPaused, "true")
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
@@ -147,7 +147,7 @@ func TestFieldsArePreviewed(t *testing.T) {
 	})
 }
 
-func TestSecretsAreNotShown(t *testing.T) {
+func TestPreviewHidesSecretValues(t *testing.T) {
 	a := previews(t, 1)
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Secure = true })
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
@@ -180,9 +180,8 @@ func annotateRing(t *testing.T, namespace, key, value string) {
 	must(t, api.Patch(t.Context(), r, client.MergeFrom(base)))
 }
 
-// What would be stored is never answered, and nothing but a preview makes a request
-// slower.
-func TestOnlyDryRunsAreAnswered(t *testing.T) {
+// Only dry runs get a preview, and only a preview delays a request.
+func TestOnlyDryRunsGetPreviews(t *testing.T) {
 	a := previews(t, 1)
 	annotateRing(t, a.namespace, lifecycle.AnnotationPreview, preview.Update)
 	r, err := get(t, &fakeapp.Ring{}, a.namespace, "r")
@@ -192,19 +191,19 @@ func TestOnlyDryRunsAreAnswered(t *testing.T) {
 	}
 }
 
-// A gate that would hold a step is told, and so is an object that cannot be rendered.
-func TestAPreviewSaysWhereItStops(t *testing.T) {
+// A preview reports a gate that would hold a step, and an object that cannot be rendered.
+func TestPreviewReportsGatesAndErrors(t *testing.T) {
 	a := previews(t, 3)
 	r, err := get(t, &fakeapp.Ring{}, a.namespace, "r")
 	must(t, err)
 	setHealth(t, a.namespace, "r-"+r.Status.Members[0], "Sulking")
-	eventually(t, "the gate is told", func() error {
+	eventually(t, "the gate is reported", func() error {
 		report, _ := previewOf(t, a.namespace, toSize(2))
 		if n := len(report.Steps); n != 1 || len(report.Steps[0].Held) != 1 || report.Steps[0].Held[0].Gate != "KeepsQuorum" {
 			return fmt.Errorf("it is %+v", report)
 		}
 		if len(report.Unknowns) != 1 {
-			t.Errorf("nobody knows how %s is, and the preview says %q", r.Status.Members[0], report.Unknowns)
+			t.Errorf("the state of %s is unknown, and the preview says %q", r.Status.Members[0], report.Unknowns)
 		}
 		return nil
 	})
@@ -216,8 +215,8 @@ func TestAPreviewSaysWhereItStops(t *testing.T) {
 	}
 }
 
-// A creation is previewed before there is anything.
-func TestACreationIsPreviewed(t *testing.T) {
+// A creation is previewed before the object exists.
+func TestCreationIsPreviewed(t *testing.T) {
 	a := previews(t, 1)
 	r := &fakeapp.Ring{Spec: fakeapp.Spec{Size: 3}}
 	r.Namespace, r.Name = a.namespace, "new"

@@ -21,7 +21,7 @@ import (
 
 type autoscaling = autoscalingv1.Scale
 
-// turns is how many turns all operators of this process have taken for memcached.
+// turns returns the number of memcached reconciles by all operators of this process.
 func turns() float64 { return turnsOf(memcached.Name) }
 
 func turnsOf(app string) float64 {
@@ -45,8 +45,7 @@ func turnsOf(app string) float64 {
 	return n
 }
 
-// quiet waits until the operator has written all that it had to say: events are
-// sent in the background.
+// quiet waits until the operator sends no more writes: it sends events in the background.
 func quiet(t *testing.T, namespace string, op *operator) {
 	t.Helper()
 	last, since := op.writes.Load(), time.Now()
@@ -69,7 +68,7 @@ func verbosity() logr.Logger {
 	return funcr.New(func(prefix, args string) { fmt.Println(prefix, args) }, funcr.Options{})
 }
 
-// fetchTable asks as kubectl get does.
+// fetchTable sends the request of kubectl get.
 func fetchTable(t *testing.T, path string, into *unstructured.Unstructured) {
 	t.Helper()
 	c, err := rest.HTTPClientFor(config)

@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// ringCRD is the ring's definition, made and removed at run time.
+// ringCRD returns the CRD of rings, which tests create and delete at run time.
 func ringCRD() *apiextensionsv1.CustomResourceDefinition {
 	open := true
 	return &apiextensionsv1.CustomResourceDefinition{
@@ -43,7 +43,7 @@ func ringCRD() *apiextensionsv1.CustomResourceDefinition {
 	}
 }
 
-// ringSpec declares no more than what only grows and what is set once.
+// ringSpec has validation only for the field that can only grow and the immutable one.
 func ringSpec() apiextensionsv1.JSONSchemaProps {
 	open := true
 	return apiextensionsv1.JSONSchemaProps{
@@ -74,12 +74,13 @@ func removeRings(t *testing.T) {
 	})
 }
 
-// abandonRings lets those go whose operator has ended with its test: nobody is left to bid them farewell.
+// abandonRings removes the finalizers of rings whose operator has ended: no operator is
+// left to finalize them.
 func abandonRings(t *testing.T) {
 	t.Helper()
 	rings := &fakeapp.RingList{}
 	if err := api.List(t.Context(), rings); err != nil {
-		return // they are not served any more
+		return // the kind is no longer served
 	}
 	for i := range rings.Items {
 		r := &rings.Items[i]
@@ -139,13 +140,13 @@ func bookOf(t *testing.T, namespace, name string) history.Log {
 	return book
 }
 
-func TestAMissingCRDDisablesOneApplication(t *testing.T) {
+func TestMissingCRDDisablesOneApplication(t *testing.T) {
 	removeRings(t)
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newMemcached(t, namespace, "m", 1)
 	deploymentOf(t, namespace, "m")
-	for _, name := range []string{"first", "second"} { // nobody collects garbage here
+	for _, name := range []string{"first", "second"} { // envtest has no garbage collector
 		installRings(t)
 		newRing(t, namespace, name, 1)
 		ringReaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
@@ -180,14 +181,14 @@ func TestStepsGrowShrinkAndPrune(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
-func TestFarewellThenGone(t *testing.T) {
+func TestFinalizationStepsThenDeletion(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	r := newRing(t, namespace, "r", 3)
 	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	must(t, api.Delete(t.Context(), r))
-	eventually(t, "the ring says farewell and goes", func() error {
+	eventually(t, "the ring is finalized and deleted", func() error {
 		_, err := get(t, &fakeapp.Ring{}, namespace, "r")
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -200,7 +201,7 @@ func TestFarewellThenGone(t *testing.T) {
 	}
 }
 
-func TestAPanicStaysWithItsObject(t *testing.T) {
+func TestPanicAffectsOneObjectOnly(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
@@ -216,14 +217,14 @@ func TestAPanicStaysWithItsObject(t *testing.T) {
 	ringReaches(t, namespace, "bad", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
-func TestAGateHoldsUntilTheWorldIsBetter(t *testing.T) {
+func TestGateHoldsUntilWorldImproves(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newRing(t, namespace, "r", 3)
 	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	sick := "r-" + r.Status.Members[0]
-	// A pod that is neither starting nor lost: no rule speaks of it, the gate does.
+	// The pod is neither starting nor lost: no rule applies, but the gate does.
 	setHealth(t, namespace, sick, "Sulking")
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, "HeldByGate")
@@ -244,7 +245,7 @@ func setHealth(t *testing.T, namespace, name string, h fakeapp.Health) {
 	must(t, api.Update(t.Context(), cm))
 }
 
-func TestALostMemberIsReplaced(t *testing.T) {
+func TestLostMemberIsReplaced(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
@@ -261,7 +262,7 @@ func TestALostMemberIsReplaced(t *testing.T) {
 	})
 }
 
-func TestTheBudgetPacesTheFleet(t *testing.T) {
+func TestBudgetLimitsConcurrency(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Budget = 1 })
@@ -282,8 +283,8 @@ func TestTheBudgetPacesTheFleet(t *testing.T) {
 	}
 }
 
-// An object that is Blocked in the middle of a change gives its slot to others.
-func TestABlockedObjectHoldsNoSlot(t *testing.T) {
+// An object that is blocked during a change frees its budget slot for others.
+func TestBlockedObjectHoldsNoSlot(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace, func(_ *ctrl.Options, e *engine.Options) { e.Budget = 1 })
@@ -303,8 +304,8 @@ func TestABlockedObjectHoldsNoSlot(t *testing.T) {
 	ringReaches(t, namespace, "a", lifecycle.ConditionReady, metav1.ConditionFalse, "CannotRender")
 }
 
-// A step that fails again and again is told once, and the book is not written each time.
-func TestAStepThatFailsForLongIsOneEntry(t *testing.T) {
+// A step that fails repeatedly is reported once, and the history is not written each time.
+func TestRepeatedFailureIsOneHistoryEntry(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
@@ -325,11 +326,11 @@ func TestAStepThatFailsForLongIsOneEntry(t *testing.T) {
 		}
 	}
 	if failed != 1 {
-		t.Errorf("%d entries tell that it failed", failed)
+		t.Errorf("%d entries say that it failed", failed)
 	}
 }
 
-func TestOnlyTheLeaderActsAndAnotherTakesOver(t *testing.T) {
+func TestOnlyLeaderActsAndStandbyTakesOver(t *testing.T) {
 	namespace := newNamespace(t)
 	elect := func(o *ctrl.Options, _ *engine.Options) {
 		o.LeaderElection, o.LeaderElectionID, o.LeaderElectionNamespace = true, "test", namespace

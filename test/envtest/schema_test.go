@@ -41,7 +41,8 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// create makes an object as kubectl does, which refuses fields that the definition does not have. No spec is none.
+// create creates an object as kubectl does, which rejects unknown fields. An empty spec
+// means no spec.
 func create(t *testing.T, version, kind, namespace, name, spec string) error {
 	t.Helper()
 	u := &unstructured.Unstructured{}
@@ -55,7 +56,8 @@ func create(t *testing.T, version, kind, namespace, name, spec string) error {
 	return strict().Create(t.Context(), u)
 }
 
-// otherThan reports whether the answer is another than was wanted; nothing wanted is no error.
+// otherThan reports whether the error differs from the wanted one; an empty want means no
+// error.
 func otherThan(err error, want string) bool {
 	if err == nil || want == "" {
 		return (err == nil) != (want == "")

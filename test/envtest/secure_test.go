@@ -45,8 +45,8 @@ func secretOf(t *testing.T, namespace, name string) *corev1.Secret {
 	return s
 }
 
-// trustEachOther checks that the member and the client, as their Secrets are, would
-// accept each other.
+// trustEachOther checks that the member and the client would accept each other with their
+// present Secrets.
 func trustEachOther(t *testing.T, namespace string) error {
 	t.Helper()
 	member, err := get(t, &corev1.Secret{}, namespace, "r-member")
@@ -60,20 +60,20 @@ func trustEachOther(t *testing.T, namespace string) error {
 	return errors.Join(accepts(caller, member, x509.ExtKeyUsageServerAuth), accepts(member, caller, x509.ExtKeyUsageClientAuth))
 }
 
-func accepts(who, whom *corev1.Secret, usage x509.ExtKeyUsage) error {
-	pair, err := tls.X509KeyPair(whom.Data["tls.crt"], whom.Data["tls.key"])
+func accepts(server, client *corev1.Secret, usage x509.ExtKeyUsage) error {
+	pair, err := tls.X509KeyPair(client.Data["tls.crt"], client.Data["tls.key"])
 	if err != nil {
-		return fmt.Errorf("%s: %w", whom.Name, err)
+		return fmt.Errorf("%s: %w", client.Name, err)
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(who.Data["ca.crt"])
+	pool.AppendCertsFromPEM(server.Data["ca.crt"])
 	_, err = pair.Leaf.Verify(x509.VerifyOptions{
 		Roots: pool, CurrentTime: pair.Leaf.NotBefore.Add(time.Hour), KeyUsages: []x509.ExtKeyUsage{usage},
 	})
 	return err
 }
 
-// secrets are the writes of Secrets, by name.
+// secrets returns the writes of Secrets, by name.
 func (o *operator) secrets() []string {
 	var names []string
 	for _, line := range o.since(0) {
@@ -84,7 +84,7 @@ func (o *operator) secrets() []string {
 	return names
 }
 
-func TestCertificatesComeCompleteAndRest(t *testing.T) {
+func TestCertificatesAreCreatedOnceAndComplete(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
@@ -104,7 +104,7 @@ func TestCertificatesComeCompleteAndRest(t *testing.T) {
 	}
 }
 
-func TestDamageToCertificatesIsRepaired(t *testing.T) {
+func TestDamagedCertificatesAreRepaired(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
@@ -134,7 +134,7 @@ func TestDamageToCertificatesIsRepaired(t *testing.T) {
 	}
 }
 
-func TestALostAuthorityStaysTrusted(t *testing.T) {
+func TestLostAuthorityStaysTrusted(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
@@ -157,7 +157,7 @@ func TestALostAuthorityStaysTrusted(t *testing.T) {
 	eventually(t, "the new authority signs", func() error { return trustEachOther(t, namespace) })
 }
 
-func TestAForeignSecretIsNeitherReadNorWritten(t *testing.T) {
+func TestForeignSecretIsNeitherReadNorWritten(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	foreign := &corev1.Secret{
@@ -173,7 +173,7 @@ func TestAForeignSecretIsNeitherReadNorWritten(t *testing.T) {
 		t.Errorf("what it would have to sign cannot be made: %v", err)
 	}
 	_, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
-	must(t, err) // what needs no certificate is provided all the same
+	must(t, err) // objects that need no certificate are applied all the same
 	must(t, api.Delete(t.Context(), foreign))
 	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	must(t, trustEachOther(t, namespace))
@@ -181,7 +181,7 @@ func TestAForeignSecretIsNeitherReadNorWritten(t *testing.T) {
 }
 
 // The second operator's clock is seconds before two thirds of a year have passed.
-func TestACertificateIsRenewedWhenItsTimeComes(t *testing.T) {
+func TestCertificateIsRenewedWhenDue(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	newSecureRing(t, namespace)
@@ -230,8 +230,8 @@ func announced(t *testing.T, namespace string, words ...string) error {
 	return fmt.Errorf("no event says %v, there are %d", words, len(events.Items))
 }
 
-// TestAPauseNamesCertificatesThatAreDue: a paused object renews nothing, and says so.
-func TestAPauseNamesCertificatesThatAreDue(t *testing.T) {
+// TestPauseNamesCertificatesThatAreDue: a paused object renews nothing, and reports that.
+func TestPauseNamesCertificatesThatAreDue(t *testing.T) {
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
 	newSecureRing(t, namespace)

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// storeURL is where the API server's own etcd listens.
+// storeURL is the address of the API server's etcd.
 var storeURL string
 
-// rewrite changes what the API server has stored to what it would not accept today
+// rewrite changes a stored object to content that the API server would not accept today,
 // but did once.
 func rewrite(t *testing.T, key, before, after string) {
 	t.Helper()
@@ -23,7 +23,7 @@ func rewrite(t *testing.T, key, before, after string) {
 	store(t, "put", map[string]any{"key": []byte(key), "value": []byte(changed)})
 }
 
-// stored are values as etcd's gateway has them.
+// stored is a response of etcd's gateway.
 type stored struct {
 	Kvs []struct{ Value []byte }
 }

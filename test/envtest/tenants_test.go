@@ -14,8 +14,8 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// With the example for tenants, a user reads no Secret by way of an EtcdCluster.
-func TestTenantsReadNoSecretsByEtcd(t *testing.T) {
+// With the example for tenants, a user cannot read a Secret through an EtcdCluster.
+func TestTenantsCannotReadSecretsThroughEtcd(t *testing.T) {
 	applied(t, "../../examples/etcd-tenants.yaml")
 	namespace := newNamespace(t)
 	grant(t, namespace, "edit", rbacv1.PolicyRule{

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// boundaries are values of each field of v1beta2, valid and not. "-" leaves it out.
+// boundaries are valid and invalid values of each field of v1beta2. "-" omits the field.
 var boundaries = map[string][]string{
 	"size":       {"1", "9", "3", "0", "10"},
 	"version":    {"-", `""`, "3.5.21", "v3.5.21", "v3.6", "latest", "vv3.6"},
@@ -43,14 +43,14 @@ func env(n int) string {
 	return all.String()
 }
 
-// beginnings are clusters in v1 with what v1beta2 cannot express.
+// beginnings are clusters in v1 with features that v1beta2 cannot express.
 var beginnings = []string{
 	modern, "{}", "{image: i, version: '3.6'}", "{repository: r}", "{storage: {medium: Memory, size: 1Gi}}", "{storage: {size: 2Gi, storageClassName: a}}",
 	"{tls: {mode: Disabled}, clusterDomain: a.b}", "{storage: {medium: Ephemeral}, tls: {mode: Secrets, secrets: {peer: p}}}",
 	"{tls: {mode: Secrets, secrets: {server: s, client: c}}}", "{options: {quota: 8Gi}, networkPolicy: {enabled: true, clients: []}}",
 }
 
-// vary writes boundary values into some fields of a spec of v1beta2.
+// vary sets some fields of a spec of v1beta2 to boundary values.
 func vary(t *testing.T, rng *rand.Rand, spec map[string]any, fields int) {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(boundaries))
@@ -68,7 +68,7 @@ func vary(t *testing.T, rng *rand.Rand, spec map[string]any, fields int) {
 	}
 }
 
-// whole makes integers of whole numbers, as in objects of the API.
+// whole converts whole numbers to integers, as in objects of the API.
 func whole(value any) any {
 	if f, ok := value.(float64); ok {
 		return int64(f)
@@ -76,7 +76,7 @@ func whole(value any) any {
 	return value
 }
 
-// valid fails if the API server refuses the spec in v1 for a new object, or as a change.
+// valid fails if the API server rejects the spec in v1 for a new object, or as a change.
 func valid(t *testing.T, namespace, name string, before, after map[string]any, wrote any) {
 	t.Helper()
 	u := etcdObject(t, "v1", name, namespace, "{}")
@@ -97,7 +97,7 @@ func valid(t *testing.T, namespace, name string, before, after map[string]any, w
 	must(t, api.Delete(t.Context(), old))
 }
 
-// specIn is the spec of the object in that version.
+// specIn returns the spec of the object in that version.
 func specIn(t *testing.T, version, namespace, name string) map[string]any {
 	t.Helper()
 	u := etcdObject(t, version, name, namespace, "{}")
@@ -105,9 +105,9 @@ func specIn(t *testing.T, version, namespace, name string) map[string]any {
 	return u.Object["spec"].(map[string]any)
 }
 
-// What v1beta2 accepts v1 accepts too, as a creation and as a change: the API server
-// validates only in the version of the request.
-func TestWhatTheLegacyAPIAcceptsIsValid(t *testing.T) {
+// A spec that v1beta2 accepts is valid in v1 too, as a creation and as a change: the API
+// server validates only in the version of the request.
+func TestLegacyValidationImpliesV1Validation(t *testing.T) {
 	a := newConverter(t, time.Now())
 	rng := rand.New(rand.NewPCG(3, 4))
 	accepted := map[bool]int{}

@@ -15,10 +15,10 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// novelty is what only the newer version provides.
+// novelty is an object that only the newer version applies.
 const novelty = "example.com/novelty"
 
-// newer is memcached's planner in a later version.
+// newer is a later version of memcached's planner.
 type newer struct{ memcached.Planner }
 
 func (p newer) Resources(want *cachev1.Memcached, seen memcached.World) ([]lifecycle.Object, error) {
@@ -40,8 +40,7 @@ func rival(t *testing.T, namespace, version string, s setting) *operator {
 	})
 }
 
-// provides waits until the Service is as that version declares it, and until nothing
-// is written any more.
+// provides waits until the Service is as that version declares it, and until writes stop.
 func (o *operator) provides(t *testing.T, namespace string, isNewer bool) {
 	t.Helper()
 	eventually(t, "the service is as the leader declares it", func() error {
@@ -54,9 +53,9 @@ func (o *operator) provides(t *testing.T, namespace string, isNewer bool) {
 	quiet(t, namespace, o)
 }
 
-// During an upgrade of the operator both versions run. Only the leader acts, each
-// leader corrects what it declares differently once, and the other never puts it back.
-func TestTwoVersionsNeverFight(t *testing.T) {
+// During an upgrade of the operator both versions run. Only the leader acts. Each leader
+// corrects what it declares differently once, and the other one never reverts it.
+func TestTwoVersionsDoNotFight(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	lists := fakeapp.NewLists()

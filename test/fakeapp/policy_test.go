@@ -16,10 +16,10 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// thaw is the end of the freeze, while faults occur in every run.
+// freezeEnd is the end of the freeze, while faults occur in every run.
 var freezeEnd = time.Unix(1_700_000_000+120, 0)
 
-// rulers returns policies that select rings by a label, so that runs differ in their
+// testPolicies returns policies that select rings by a label, so that runs differ in their
 // policies. They are a window every second minute, a freeze, repairs that are held too, or
 // all of them.
 func testPolicies() policy.Set {
@@ -36,7 +36,7 @@ func testPolicies() policy.Set {
 	})
 }
 
-// watched is a ring that records violations of the policies. It checks them against its
+// policyChecker is a ring that records violations of the policies. It checks them against its
 // own calendar.
 type policyChecker struct {
 	sim.Model[*fakeapp.Ring, fakeapp.World]
@@ -94,7 +94,7 @@ func TestPolicyCheckerDetectsViolations(t *testing.T) {
 	t.Error("50 runs without a violation")
 }
 
-// ruled returns the scenario of a ring that some of the policies select.
+// scenarioWithPolicies returns the scenario of a ring that some of the policies select.
 func scenarioWithPolicies(all policy.Set) sim.Scenario[*fakeapp.Ring, fakeapp.World] {
 	l := scenario()
 	l.ConvergeTicks = 600

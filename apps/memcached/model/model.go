@@ -29,7 +29,8 @@ type Model struct {
 	applied map[string]lifecycle.Object
 	pods    []pod
 	created int
-	// observedSize and observedImage are the Deployment's spec that its controller has observed.
+	// observedSize and observedImage are the Deployment's spec that its controller has
+	// observed.
 	observedSize  int
 	observedImage string
 	quota         int

@@ -61,14 +61,14 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 	}
 }
 
-// whole sets the size and waits until the set has settled with that size.
+// settleAt sets the size and waits until the set has settled with that size.
 func settleAt(t *testing.T, s System, size int32) {
 	t.Helper()
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = size })
 	settled(t, s, size)
 }
 
-// rests waits until the set has settled, and its status and its pods agree on the size.
+// settled waits until the set has settled, and its status and its pods agree on the size.
 func settled(t *testing.T, s System, size int32) (p *appv1.PodSet) {
 	t.Helper()
 	reason := "AllAvailable"
@@ -100,7 +100,7 @@ func owned(t *testing.T, s System) []string {
 	return names
 }
 
-// becomes waits until the set has settled with exactly these pods.
+// settlesWith waits until the set has settled with exactly these pods.
 func settlesWith(t *testing.T, s System, want ...string) {
 	t.Helper()
 	s.Until(t, fmt.Sprintf("the pods are %v", want), func() error {
@@ -159,7 +159,7 @@ func adoptsTooMany(t *testing.T, s System) {
 	settled(t, s, 2)
 }
 
-// free checks that the pod exists and that the set does not control it.
+// checkReleased checks that the pod exists and that the set does not control it.
 func checkReleased(t *testing.T, s System, name string) {
 	t.Helper()
 	if is, exists := s.Owners(t)[name]; !exists || is {

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// maxRequests is the maximum number of concurrent requests of all sets. etcd writes concurrent
-// requests to disk together, so a smaller number would be slower.
+// maxRequests is the maximum number of concurrent requests of all sets. etcd writes
+// concurrent requests to disk together, so a smaller number would be slower.
 const maxRequests = 256
 
 // requestLimit limits concurrent requests: each request holds one slot.

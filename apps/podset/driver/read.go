@@ -88,8 +88,8 @@ func startedAt(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// finishedAt returns when the last container terminated. For a pod without containers, such as
-// an evicted one, it returns when the last condition changed.
+// finishedAt returns when the last container terminated. For a pod without containers,
+// such as an evicted one, it returns when the last condition changed.
 func finishedAt(p *corev1.Pod) time.Time {
 	last := p.CreationTimestamp.Time
 	later := func(t time.Time) {

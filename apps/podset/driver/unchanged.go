@@ -14,8 +14,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// checkSetUnchanged returns an error if the set changed since it was observed. It reads from the API
-// server: a set that is being deleted must not adopt pods that are to outlive it.
+// checkSetUnchanged returns an error if the set changed since it was observed. It reads
+// from the API server: a set that is being deleted must not adopt pods that are to outlive
+// it.
 func (d Driver) checkSetUnchanged(ctx context.Context, obj *appv1.PodSet) error {
 	now := &appv1.PodSet{}
 	err := d.live.Get(ctx, client.ObjectKeyFromObject(obj), now)
@@ -30,10 +31,10 @@ func (d Driver) checkSetUnchanged(ctx context.Context, obj *appv1.PodSet) error 
 	return nil
 }
 
-// checkUnchanged returns an error if the set or its active pods changed since they were observed.
-// The cache of a new leader may be older than its predecessor's last step. Without this
-// check it would repeat the step with other pods. The check takes two requests, regardless
-// of the number of pods.
+// checkUnchanged returns an error if the set or its active pods changed since they were
+// observed. The cache of a new leader may be older than its predecessor's last step.
+// Without this check it would repeat the step with other pods. The check takes two
+// requests, regardless of the number of pods.
 func (d Driver) checkUnchanged(ctx context.Context, obj *appv1.PodSet, seen podset.World) error {
 	if err := d.checkSetUnchanged(ctx, obj); err != nil {
 		return err

@@ -53,8 +53,8 @@ func (c *creation) round(ctx context.Context, s *testEnv, nth int) error {
 		return err
 	}
 	subjects := []struct {
-		who *subject
-		to  *[]sample
+		subject *subject
+		to      *[]sample
 	}{
 		{static, &c.Plain},
 		{governed(name("open"), c.Size, etcdv1.Disabled), &c.Governor},
@@ -62,11 +62,11 @@ func (c *creation) round(ctx context.Context, s *testEnv, nth int) error {
 	}
 	for i := range subjects {
 		t := subjects[(i+nth)%len(subjects)]
-		took, err := s.measure(ctx, t.who)
+		took, err := s.measure(ctx, t.subject)
 		if err != nil {
 			return err
 		}
-		progress("  %-12s healthy after %.2f s, ready after %.2f s", t.who.name, took.Healthy, took.Ready)
+		progress("  %-12s healthy after %.2f s, ready after %.2f s", t.subject.name, took.Healthy, took.Ready)
 		*t.to = append(*t.to, took)
 	}
 	return nil

@@ -37,8 +37,8 @@ type recovery struct {
 	Governor []sampleUnderWrites `json:"governor"`
 
 	Ratio float64 `json:"ratioReady,omitempty"`
-	// HealthyAfterStart and Beyond are the times until the cluster was healthy and ready, from the
-	// end of the start of the new pod.
+	// HealthyAfterStart and ReadyAfterStart are the times until the cluster was healthy
+	// and ready, from the end of the start of the new pod.
 	HealthyAfterStart float64 `json:"healthyBeyondPodStartSeconds"`
 	ReadyAfterStart   float64 `json:"beyondPodStartSeconds"`
 	Gap               float64 `json:"longestGapSeconds"`
@@ -105,8 +105,8 @@ func (w *recovery) measure(ctx context.Context, s *testEnv, rounds int, governor
 // minWrites acknowledged writes show that the client works.
 const minWrites = 100
 
-// injectAndRecover injects the fault while a client writes, waits until the cluster has recovered,
-// and checks for lost writes.
+// injectAndRecover injects the fault while a client writes, waits until the cluster has
+// recovered, and checks for lost writes.
 func (s *testEnv) injectAndRecover(ctx context.Context, x *subject, b fault) (h sampleUnderWrites, err error) {
 	victim, err := s.findPod(ctx, x, b.Leader)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 type podKeeper interface {
 	kind() string
 	fresh(name string) client.Object
-	// told returns the number of pods, and of available pods, in the object's status.
-	told(obj client.Object) (pods, available int)
+	// reported returns the number of pods, and of available pods, in the object's status.
+	reported(obj client.Object) (pods, available int)
 }
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: name} }
@@ -40,7 +40,7 @@ func (replicaSet) fresh(name string) client.Object {
 	}}
 }
 
-func (replicaSet) told(obj client.Object) (pods, available int) {
+func (replicaSet) reported(obj client.Object) (pods, available int) {
 	st := obj.(*appsv1.ReplicaSet).Status
 	return int(st.Replicas), int(st.AvailableReplicas)
 }
@@ -53,7 +53,7 @@ func (podSet) fresh(name string) client.Object {
 	return &appv1.PodSet{ObjectMeta: named(name), Spec: appv1.PodSetSpec{Replicas: 1, Template: appv1.PodTemplate{Spec: podSpec}}}
 }
 
-func (podSet) told(obj client.Object) (pods, available int) {
+func (podSet) reported(obj client.Object) (pods, available int) {
 	st := obj.(*appv1.PodSet).Status
 	return int(st.Replicas), int(st.AvailableReplicas)
 }
@@ -106,7 +106,7 @@ func (s *testEnv) subject(c podKeeper) client.Object {
 
 // scale returns the seconds until the number of pods is reached, and until the object
 // reports it.
-func (s *testEnv) scale(ctx context.Context, c podKeeper, size int) (there, told float64, err error) {
+func (s *testEnv) scale(ctx context.Context, c podKeeper, size int) (exist, reported float64, err error) {
 	began := time.Now()
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, size))
 	if err := s.Patch(ctx, s.subject(c), patch); err != nil {
@@ -119,9 +119,9 @@ func (s *testEnv) scale(ctx context.Context, c podKeeper, size int) (there, told
 	if err != nil {
 		return 0, 0, err
 	}
-	there = time.Since(began).Seconds()
+	exist = time.Since(began).Seconds()
 	err = s.until(ctx, fmt.Sprintf("the status shows %d pods", size), s.reports(ctx, c, size))
-	return there, time.Since(began).Seconds(), err
+	return exist, time.Since(began).Seconds(), err
 }
 
 func (s *testEnv) count(ctx context.Context) (int, error) {
@@ -139,7 +139,7 @@ func (s *testEnv) reports(ctx context.Context, c podKeeper, size int) func() (bo
 		if err != nil {
 			return false, client.IgnoreNotFound(err)
 		}
-		pods, available := c.told(obj)
+		pods, available := c.reported(obj)
 		return pods == size && available == size, nil
 	}
 }

@@ -77,7 +77,8 @@ func run(ctx context.Context, o options) (err error) {
 	defer s.close()
 	r := results{Date: time.Now().UTC().Format(time.DateOnly), Size: o.size}
 	for i := range o.rounds {
-		// The order alternates, because the first one finds a different API server than the second.
+		// The order alternates, because the first one finds a different API server than
+		// the second.
 		order := slices.Clone(contenders)
 		if i%2 == 1 {
 			slices.Reverse(order)

@@ -32,11 +32,11 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// nowhere is a port at which nobody listens.
+// nowhere is a port on which no process listens.
 const nowhere = 1
 
-// callsTo lets what an installed object has called be called at a port of this
-// machine: there is no Service network.
+// callsTo redirects the calls to an installed object to a port of this machine: there is
+// no Service network.
 func callsTo(port int, u *unstructured.Unstructured) {
 	switch u.GetKind() {
 	case "ValidatingWebhookConfiguration", "MutatingWebhookConfiguration":
@@ -70,8 +70,8 @@ type adviser struct {
 	manage    func(*ctrl.Options)
 }
 
-// newAdviser runs it at the time. Its configuration concerns its namespace only, so
-// that tests do not meet, and is named after it.
+// newAdviser runs an adviser at the time. Its configuration covers only its namespace and
+// is named after it, so that tests do not interfere.
 func newAdviser(t *testing.T, now time.Time, edits ...func(*adviser)) *adviser {
 	t.Helper()
 	a := &adviser{
@@ -112,16 +112,16 @@ func (a *adviser) configure(t *testing.T) {
 	}
 }
 
-// manifest is what has users advised.
+// manifest returns the webhook configuration for warnings.
 func (a *adviser) manifest(t *testing.T) *unstructured.Unstructured { return a.manifests(t)[0] }
 
-// manifests are all by which the operator is called.
+// manifests returns all webhook configurations of the operator.
 func (a *adviser) manifests(t *testing.T) []*unstructured.Unstructured {
 	t.Helper()
 	raw, err := os.ReadFile("../../config/manager/webhook.yaml")
 	must(t, err)
 	var all []*unstructured.Unstructured
-	for _, doc := range bytes.Split(raw, []byte("---\n"))[1:] { // after the Service
+	for _, doc := range bytes.Split(raw, []byte("---\n"))[1:] { // skips the Service
 		u := &unstructured.Unstructured{}
 		must(t, yaml.Unmarshal(doc, &u.Object))
 		u.SetName(a.options.Configuration)
@@ -134,7 +134,7 @@ func (a *adviser) manifests(t *testing.T) []*unstructured.Unstructured {
 	return all
 }
 
-// confine lets the webhook concern the namespace only, and rings besides.
+// confine limits the webhook to the namespace, and adds rings.
 func (a *adviser) confine(hook map[string]any) {
 	hook["namespaceSelector"] = map[string]any{"matchLabels": map[string]any{corev1.LabelMetadataName: a.namespace}}
 	hook["rules"] = append(hook["rules"].([]any), map[string]any{
@@ -155,7 +155,7 @@ func freePort(t *testing.T) int {
 	return l.Addr().(*net.TCPAddr).Port
 }
 
-// ear hears the warnings that a user sees.
+// ear records the warnings that a user receives.
 type ear struct {
 	mu    sync.Mutex
 	heard []string
@@ -175,7 +175,7 @@ func (e *ear) take() []string {
 	return e.heard
 }
 
-// user is a client whose warnings are heard.
+// user returns a client that records warnings.
 func user(t *testing.T) (client.Client, *ear) {
 	t.Helper()
 	e, cfg := &ear{}, rest.CopyConfig(config)
@@ -191,20 +191,20 @@ func (a *adviser) lone(name string) *cachev1.Memcached {
 	return m
 }
 
-// asks asks without effect what is said of one server, and returns it.
+// asks returns the warnings of a dry run with one server.
 func (a *adviser) asks(t *testing.T, c client.Client, e *ear) []string {
 	t.Helper()
 	must(t, c.Create(t.Context(), a.lone("asked"), client.DryRunAll))
 	return e.take()
 }
 
-// advises waits until users get advice.
+// advises waits until users receive warnings.
 func (a *adviser) advises(t *testing.T) {
 	t.Helper()
 	c, e := user(t)
 	eventually(t, "users are advised", func() error {
 		if said := a.asks(t, c, e); !mentions(said, "spec.size is 1") {
-			return fmt.Errorf("they hear %q", said)
+			return fmt.Errorf("the warnings are %q", said)
 		}
 		return nil
 	})
@@ -214,14 +214,14 @@ func mentions(said []string, words string) bool {
 	return slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, words) })
 }
 
-func TestUsersAreAdvised(t *testing.T) {
+func TestUsersReceiveWarnings(t *testing.T) {
 	a := newAdviser(t, time.Now())
 	a.advises(t)
 	c, e := user(t)
 	m := a.lone("m")
 	must(t, c.Create(t.Context(), m))
 	if said := e.take(); !mentions(said, "spec.size is 1") {
-		t.Errorf("at creation they hear %q", said)
+		t.Errorf("at creation, the warnings are %q", said)
 	}
 	deploymentOf(t, a.namespace, "m")
 	m, err := get(t, &cachev1.Memcached{}, a.namespace, "m")
@@ -230,18 +230,18 @@ func TestUsersAreAdvised(t *testing.T) {
 	m.Spec.Version = "1.6.38"
 	must(t, c.Patch(t.Context(), m, client.MergeFrom(base), client.DryRunAll))
 	if said := e.take(); !mentions(said, "spec.version replaces all servers (1)") {
-		t.Errorf("before a change they hear %q", said)
+		t.Errorf("before a change the warnings are %q", said)
 	}
 	m.Labels = map[string]string{"team": "a"}
 	m.Spec.Version = ""
 	must(t, c.Patch(t.Context(), m, client.MergeFrom(base)))
 	if said := e.take(); len(said) != 0 {
-		t.Errorf("a label is worth no word, they hear %q", said)
+		t.Errorf("a change of a label gives no warning, but the warnings are %q", said)
 	}
 }
 
-// A user is not held up by an operator that is away, nor by its webhook.
-func TestTheAdviserIsAway(t *testing.T) {
+// A user's write does not wait for an unavailable operator, nor for its webhook.
+func TestWritesDoNotWaitForUnavailableWebhook(t *testing.T) {
 	a := newAdviser(t, time.Now())
 	a.advises(t)
 	c, e := user(t)
@@ -249,19 +249,18 @@ func TestTheAdviserIsAway(t *testing.T) {
 	a.stop()
 	without := fastest(t, func() {
 		if said := a.asks(t, c, e); len(said) != 0 {
-			t.Errorf("nobody is there, they hear %q", said)
+			t.Errorf("the operator is down, but the warnings are %q", said)
 		}
 	})
 	must(t, api.Delete(t.Context(), a.configuration()))
 	alone := fastest(t, func() { a.asks(t, c, e) })
 	t.Logf("a dry run takes %v with advice, %v with the operator away, %v without webhook", with, without, alone)
 	if with-alone > 100*time.Millisecond || without-alone > 100*time.Millisecond {
-		t.Errorf("users are held up: %v with advice, %v with the operator away, %v without webhook", with, without, alone)
+		t.Errorf("writes are slow: %v with warnings, %v with the operator down, %v without webhook", with, without, alone)
 	}
 }
 
-// fastest is the shortest of some runs: what the rest of this machine does is no
-// matter here.
+// fastest returns the shortest of several runs, to exclude other load on the machine.
 func fastest(t *testing.T, run func()) time.Duration {
 	t.Helper()
 	best := time.Hour

@@ -20,8 +20,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// watchCount watches the pods of a namespace, and notes the most that there ever were
-// at a time.
+// watchCount watches the pods of a namespace, and records the maximum at a time.
 func watchCount(t *testing.T, namespace string) (most func() int) {
 	t.Helper()
 	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
@@ -51,12 +50,12 @@ func watchCount(t *testing.T, namespace string) (most func() int) {
 	return func() int { mu.Lock(); defer mu.Unlock(); return highest }
 }
 
-// neverMoreThan checks the count once the set is whole and quiet.
+// neverMoreThan checks the maximum once the set has settled.
 func neverMoreThan(t *testing.T, s *sets, size int32, most func() int) {
 	t.Helper()
 	eventually(t, "the set is whole", func() error {
 		if st := s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable").Status; st.Replicas != size {
-			return fmt.Errorf("%d pods are told", st.Replicas)
+			return fmt.Errorf("the status shows %d pods", st.Replicas)
 		}
 		return nil
 	})
@@ -66,8 +65,8 @@ func neverMoreThan(t *testing.T, s *sets, size int32, most func() int) {
 	}
 }
 
-// Creations whose answers are lost are not made again.
-func TestPodSetLostAnswers(t *testing.T) {
+// Creations with lost responses are not repeated.
+func TestPodSetLostResponses(t *testing.T) {
 	s := &sets{namespace: newNamespace(t)}
 	kubelets(t, s.namespace)
 	most := watchCount(t, s.namespace)
@@ -85,9 +84,9 @@ func TestPodSetLostAnswers(t *testing.T) {
 	must(t, atLeast(lost.Load(), 3))
 }
 
-// While the cache does not show what another operator made, as after a change of the
-// leader, none of it is made again, under whatever name it was.
-func TestPodSetWithAnOldCache(t *testing.T) {
+// While the cache lacks the pods that another operator created, as after a change of the
+// leader, no pod is created again, under any name.
+func TestPodSetWithStaleCache(t *testing.T) {
 	s := &sets{namespace: newNamespace(t)}
 	kubelets(t, s.namespace)
 	most := watchCount(t, s.namespace)
@@ -111,7 +110,7 @@ func TestPodSetWithAnOldCache(t *testing.T) {
 	neverMoreThan(t, s, 10, most)
 }
 
-// blindToPods cuts the watches of pods; what is asked directly is answered.
+// blindToPods cuts the watches of pods; direct requests are answered.
 type blindToPods struct {
 	on, off atomic.Bool
 	asked   atomic.Int64 // direct lists
@@ -138,9 +137,9 @@ func (b *blindToPods) pass(r *http.Request, next http.RoundTripper) (*http.Respo
 	return b.views.look(r, next)
 }
 
-// Operators that come and go while a set grows and shrinks, the next one beginning
-// before the last one has ended, make no pod too many.
-func TestPodSetUnderManyOperators(t *testing.T) {
+// Operators start and stop while a set scales, and each starts before the last one has
+// ended. They create no excess pod.
+func TestPodSetUnderChangingLeaders(t *testing.T) {
 	s := &sets{namespace: newNamespace(t)}
 	kubelets(t, s.namespace)
 	most := watchCount(t, s.namespace)

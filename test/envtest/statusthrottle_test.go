@@ -14,9 +14,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestToActComesBeforeToTell: many caches at once, and one worker. All get what they need
-// before it is told that they wait, which then says in one event what was done as well.
-func TestToActComesBeforeToTell(t *testing.T) {
+// TestApplyComesBeforeStatus creates many caches with one worker. All get their objects
+// before any status says that they wait. One event then also reports what was applied.
+func TestApplyComesBeforeStatus(t *testing.T) {
 	t.Parallel()
 	const many = 12
 	ns := newNamespace(t)
@@ -29,17 +29,17 @@ func TestToActComesBeforeToTell(t *testing.T) {
 	}
 	silent := silentOf(t, ns)
 	if len(silent) < many/3 {
-		t.Errorf("only %d of %d were made before they were told of", len(silent), many)
+		t.Errorf("only %d of %d were made before their status was written", len(silent), many)
 	}
 	for i := range many {
 		reaches(t, ns, fmt.Sprintf("m%d", i), lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
 	}
 	for _, name := range silent {
-		eventually(t, "one event tells all of "+name, func() error { return toldOnce(t, ns, name) })
+		eventually(t, "one event reports all of "+name, func() error { return toldOnce(t, ns, name) })
 	}
 }
 
-// silentOf are the caches of which nothing was told.
+// silentOf returns the caches without a status.
 func silentOf(t *testing.T, ns string) []string {
 	t.Helper()
 	var all cachev1.MemcachedList

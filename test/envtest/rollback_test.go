@@ -53,7 +53,7 @@ func messageOf(conditions []metav1.Condition, kind string) string {
 	return ""
 }
 
-func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
+func TestHistoryRecordsUserAndTarget(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = 2 })
 	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
@@ -66,8 +66,9 @@ func TestTheHistorySaysWhoAndOnWhat(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
-// Each spec is a revision once; status and turns at rest write none, nor does a restart.
-func TestEverySpecIsARevision(t *testing.T) {
+// Each spec is a revision once. Status updates, reconciles without a change, and a restart
+// write none.
+func TestEverySpecIsOneRevision(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	for _, size := range []int{3, 2} {
 		resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = size })
@@ -111,7 +112,7 @@ func TestEverySpecIsARevision(t *testing.T) {
 
 func rollsBack(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback }
 
-func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
+func TestFailedChangeIsRolledBackOnce(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	p := newPolicy(t, namespace, "undo", rollsBack)
 	spoil := func(s *fakeapp.Spec) { s.Size, s.Mood = 5, "broken" }
@@ -144,8 +145,8 @@ func TestAFailedChangeIsRolledBackOnce(t *testing.T) {
 	}
 }
 
-// A field that only grows keeps its value, and everything else goes back.
-func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
+// A rollback keeps the value of a field that can only grow, and reverts all other fields.
+func TestRollbackKeepsGrowOnlyFields(t *testing.T) {
 	namespace, op := settledRing(t, 3)
 	newPolicy(t, namespace, "undo", rollsBack)
 	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size, s.Disk, s.Mood = 5, 2, "broken" })
@@ -171,9 +172,9 @@ func TestARollbackKeepsWhatOnlyGrows(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
-// A planner that only suspects the change is right if the spec never worked, and wrong of a
-// spec that did.
-func TestASuspectChangeIsRolledBackUnlessItOnceWorked(t *testing.T) {
+// A failure that the planner only suspects to come from the change is rolled back if the
+// spec has never settled, and not if it has.
+func TestSuspectChangeIsRolledBackUnlessItOnceSettled(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	newPolicy(t, namespace, "undo", rollsBack)
 	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Mood = "mad" })
@@ -191,8 +192,9 @@ func TestASuspectChangeIsRolledBackUnlessItOnceWorked(t *testing.T) {
 	}
 }
 
-// What the API server does not take back halts, with the failure and the refusal in its message.
-func TestARollbackThatTheAPIServerRefusesHalts(t *testing.T) {
+// If the API server rejects a rollback, the operator halts. The message has the failure
+// and the rejection.
+func TestRefusedRollbackHalts(t *testing.T) {
 	namespace, op := settledRing(t, 1)
 	newPolicy(t, namespace, "undo", rollsBack)
 	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Once, s.Mood = "yes", "broken" })
@@ -203,14 +205,14 @@ func TestARollbackThatTheAPIServerRefusesHalts(t *testing.T) {
 	quiet(t, namespace, op)
 }
 
-func TestAFailedChangeHalts(t *testing.T) {
+func TestFailedChangeHalts(t *testing.T) {
 	t.Run("WithoutAPolicy", func(t *testing.T) {
 		namespace, op := settledRing(t, 1)
 		resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Mood = "broken" })
 		r := ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
 		quiet(t, namespace, op)
 		if r.Spec.Mood != "broken" {
-			t.Errorf("nobody asked for a rollback, and the spec is %+v", r.Spec)
+			t.Errorf("the policy asks for no rollback, and the spec is %+v", r.Spec)
 		}
 	})
 	t.Run("WithoutARevisionThatWorked", func(t *testing.T) {
@@ -227,7 +229,7 @@ func TestAFailedChangeHalts(t *testing.T) {
 	})
 }
 
-// A user returns by hand, with a plan first.
+// A user rolls back by hand, with a plan first.
 func TestPluginRollsBack(t *testing.T) {
 	a := previews(t, 3)
 	for _, size := range []int{2, 1} {
@@ -254,7 +256,7 @@ func TestPluginRollsBack(t *testing.T) {
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 }
 
-func TestPluginRollsBackAllButWhatOnlyGrows(t *testing.T) {
+func TestPluginRollbackKeepsGrowOnlyFields(t *testing.T) {
 	a := previews(t, 1)
 	resizeByEdit(t, a.namespace, func(s *fakeapp.Spec) { s.Disk, s.Mood = 2, "broken" })
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "ChangeFailed")
@@ -267,7 +269,7 @@ func TestPluginRollsBackAllButWhatOnlyGrows(t *testing.T) {
 	expect(t, a.namespace, 1, []string{"nothing was changed: revision 1 differs only in what cannot be set back: spec.disk stays 2"}, "rollback", "ring/r", "--to-revision", "1")
 }
 
-// playFailure plays a Deployment whose new pods cannot have their image.
+// playFailure plays a Deployment whose new pods cannot pull their image.
 func playFailure(t *testing.T, namespace, name, image string) {
 	t.Helper()
 	var dep *appsv1.Deployment
@@ -288,7 +290,7 @@ func playFailure(t *testing.T, namespace, name, image string) {
 	playDeployment(t, dep, func(s *appsv1.DeploymentStatus) { s.Replicas++; s.UpdatedReplicas = 1 })
 }
 
-func TestMemcachedReturnsToTheImageThatWorked(t *testing.T) {
+func TestMemcachedRollsBackToWorkingImage(t *testing.T) {
 	namespace := previews(t, 1).namespace
 	newPolicy(t, namespace, "undo", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Memcached"}; rollsBack(s) })
 	newMemcached(t, namespace, "m", 2)

@@ -21,9 +21,9 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// Somebody writes the object between the operator's reading and its telling. What
-// they wrote stays, and the status is told all the same.
-func TestAConflictingStatusIsToldAgain(t *testing.T) {
+// A user writes the object between the operator's read and its status update. The user's
+// change stays, and the status is updated all the same.
+func TestStatusUpdateRetriesAfterConflict(t *testing.T) {
 	namespace := newNamespace(t)
 	var conflicts atomic.Int64
 	op := startOperatorIn(t, setting{meddle: func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -49,9 +49,9 @@ func TestAConflictingStatusIsToldAgain(t *testing.T) {
 	}
 }
 
-// What the engine keeps besides may be refused, as to an operator without the right to
-// it. The status is told all the same.
-func TestTheStatusIsToldThoughNothingCanBeKept(t *testing.T) {
+// The engine's own records (history, revisions) may be forbidden, as for an operator
+// without the permission. The status is updated all the same.
+func TestStatusIsWrittenIfRecordsAreForbidden(t *testing.T) {
 	namespace := newNamespace(t)
 	var refused atomic.Int64
 	startOperatorIn(t, setting{meddle: func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
@@ -95,7 +95,7 @@ func twice(wrote []string) []string {
 	return again
 }
 
-// child tells writes of what an instance of memcached owns.
+// child reports whether the line is a write of an object that memcached owns.
 func child(line string) bool {
 	for _, kind := range []string{"/services/", "/deployments/", "/poddisruptionbudgets/"} {
 		if strings.Contains(line, kind) {
@@ -105,7 +105,7 @@ func child(line string) bool {
 	return false
 }
 
-// No event reaches an operator whose watches are cut. Afterwards it does what it
+// An operator whose watches are cut receives no event. Afterwards it makes up for what it
 // missed, once.
 func TestLostWatches(t *testing.T) {
 	namespace := newNamespace(t)
@@ -126,7 +126,7 @@ func TestLostWatches(t *testing.T) {
 	newMemcached(t, namespace, "new", 1)
 	line.sever(false)
 	playKubernetes(t, namespace, "new")
-	eventually(t, "the wish is passed on", func() error { return replicas(t, namespace, "old", 2) })
+	eventually(t, "the change is applied", func() error { return replicas(t, namespace, "old", 2) })
 	playKubernetes(t, namespace, "old")
 	for _, name := range []string{"old", "new"} {
 		reaches(t, namespace, name, lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
@@ -156,9 +156,9 @@ func replicas(t *testing.T, namespace, name string, want int32) error {
 	return err
 }
 
-// While only the watches are cut, an operator can write but does not see what it
-// wrote. It takes no further step before it does.
-func TestBlindness(t *testing.T) {
+// While only the watches are cut, an operator can write but does not see its writes. It
+// takes no further step before it does.
+func TestNoStepWithoutWatches(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	b := &blindfold{subject: "/configmaps/r-m000001"}
@@ -179,7 +179,7 @@ func TestBlindness(t *testing.T) {
 }
 
 // blindfold, once armed, cuts the watches when the operator creates a ConfigMap, and
-// refuses new ones until it is off. All else passes.
+// refuses new ones until it is off. All other requests pass.
 type blindfold struct {
 	subject string // the end of a path, whose requests are counted
 	asked   atomic.Int64
@@ -189,13 +189,13 @@ type blindfold struct {
 	views views
 }
 
-// views are the answers to lists and watches that may still be read.
+// views are the responses to lists and watches that clients may still read.
 type views struct {
 	mu   sync.Mutex
 	open []io.Closer
 }
 
-// look asks, and keeps the answer.
+// look sends the request and keeps the response.
 func (v *views) look(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 	answer, err := next.RoundTrip(r)
 	if err == nil {
@@ -206,7 +206,7 @@ func (v *views) look(r *http.Request, next http.RoundTripper) (*http.Response, e
 	return answer, err
 }
 
-// cut ends all of them.
+// cut closes all responses.
 func (v *views) cut() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -237,9 +237,9 @@ func (b *blindfold) putOn() {
 	}
 }
 
-// A write whose answer is lost was made all the same. No step is taken twice for it,
-// though the operator cannot know.
-func TestLostAnswers(t *testing.T) {
+// A write with a lost response took effect all the same. The operator cannot know that,
+// and must not take the step twice.
+func TestLostResponses(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	var n, lost atomic.Int64
@@ -253,7 +253,7 @@ func TestLostAnswers(t *testing.T) {
 	}}, namespace)
 	newRing(t, namespace, "r", 5)
 	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
-	// Names are given once, so a member that was made twice would have taken one more.
+	// Names are never reused, so a second creation of a member would have used one more name.
 	if want := []string{"m000000", "m000001", "m000002", "m000003", "m000004"}; !slices.Equal(r.Status.Members, want) {
 		t.Errorf("members are %v, want %v", r.Status.Members, want)
 	}
