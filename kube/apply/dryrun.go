@@ -36,7 +36,7 @@ func (a *Applier) DryRun(ctx context.Context, owner client.Object, wanted []life
 	for _, obj := range wanted {
 		f, err := a.dryRun(ctx, owner, obj, current)
 		if err != nil {
-			errs = append(errs, a.failure(obj, err))
+			errs = append(errs, a.failureOf(obj, err))
 		} else if f != nil {
 			changes = append(changes, *f)
 		}
