@@ -98,7 +98,7 @@ func certificates(issued []certificate.Issued) string {
 }
 
 // byOthers are changes that put back what others have changed.
-func byOthers(c apply.Change) bool { return !c.Wished }
+func byOthers(c apply.Change) bool { return !c.Redeclared }
 
 func (r *result[T, W]) action() string {
 	switch {

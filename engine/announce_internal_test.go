@@ -19,7 +19,7 @@ func create(kind string) apply.Change {
 }
 
 func configure(wished bool) apply.Change {
-	return apply.Change{Verb: apply.Configured, Kind: "Deployment", Name: "m", Fields: []string{"spec.replicas"}, Wished: wished}
+	return apply.Change{Verb: apply.Configured, Kind: "Deployment", Name: "m", Fields: []string{"spec.replicas"}, Redeclared: wished}
 }
 
 func TestAnnouncement(t *testing.T) {

@@ -33,7 +33,7 @@ func (e *engine[T, W]) stumble(r *result[T, W], err error) {
 	r.cause = err
 	d := explain(err)
 	_, able := e.app.Planner.(lifecycle.Depender[T])
-	if stuck := apply.Stuck(err); able && len(stuck) > 0 && !deleting(r.obj) {
+	if stuck := apply.BlockedObjects(err); able && len(stuck) > 0 && !deleting(r.obj) {
 		r.blocked = &blocked{stuck, d}
 		return
 	}

@@ -20,7 +20,7 @@ func (e *engine[T, W]) observeOnly(ctx context.Context, r *result[T, W]) {
 	r.sight = &sight
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
 	if err == nil {
-		r.drifts, err = e.applier.Drifts(ctx, r.obj, uncertified(wanted), e.isProvided(ctx, r))
+		r.drifts, err = e.applier.FindDrift(ctx, r.obj, uncertified(wanted), e.isProvided(ctx, r))
 	}
 	if err == nil {
 		err = e.overdue(ctx, r, wanted)
@@ -65,7 +65,7 @@ func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *result[T, W], wa
 	if err != nil {
 		return err
 	}
-	before, err := e.revisions.Provided(ctx, r.obj)
+	before, err := e.revisions.AppliedObjects(ctx, r.obj)
 	if err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (e *engine[T, W]) isProvided(ctx context.Context, r *result[T, W]) bool {
 	if !apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionPaused) {
 		return true
 	}
-	kept, err := e.revisions.Kept(ctx, r.obj)
+	kept, err := e.revisions.HasCurrent(ctx, r.obj)
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("it is not known whether the spec was provided before", "cause", err.Error())
 	}

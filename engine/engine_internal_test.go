@@ -31,7 +31,7 @@ func TestExplain(t *testing.T) {
 		want    string
 	}{
 		"Foreign":     {"only the user can free a name", &apply.ForeignError{Kind: "Service", Name: "m"}, lifecycle.OutcomeBlocked, "NameTaken"},
-		"Going":       {"what is being deleted goes by itself", &apply.GoingError{Kind: "Service", Name: "m"}, lifecycle.OutcomeRetry, "PreviousStillDeleting"},
+		"Going":       {"what is being deleted goes by itself", &apply.StillDeletingError{Kind: "Service", Name: "m"}, lifecycle.OutcomeRetry, "PreviousStillDeleting"},
 		"Quota":       {"a quota has its own name", apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")), lifecycle.OutcomeBlocked, "QuotaExceeded"},
 		"Forbidden":   {"rights are missing", apierrors.NewForbidden(pods, "p", errors.New("no")), lifecycle.OutcomeBlocked, "Forbidden"},
 		"Terminating": {"the namespace goes", terminating, lifecycle.OutcomeBlocked, "NamespaceTerminating"},
@@ -71,7 +71,7 @@ func TestFailedStep(t *testing.T) {
 	}{
 		"Failed":    {"a step that went wrong is history", errors.New("disk on fire"), "StepFailed", true},
 		"Postponed": {"one that was not begun is not", &lifecycle.Deferred{Reason: "it serves again"}, "Postponed", false},
-		"Going":     {"nor one that is too early", &apply.GoingError{Kind: "StatefulSet", Name: "m"}, "PreviousStillDeleting", false},
+		"Going":     {"nor one that is too early", &apply.StillDeletingError{Kind: "StatefulSet", Name: "m"}, "PreviousStillDeleting", false},
 		"Foreign":   {"a person must know what to do", &apply.ForeignError{Kind: "StatefulSet", Name: "m"}, "NameTaken", true},
 	}
 	for name, c := range cases {

@@ -30,7 +30,7 @@ const (
 // or somebody has to do something, and what.
 func explain(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
-	var stale *apply.GoingError
+	var stale *apply.StillDeletingError
 	var compare *apply.CompareError
 	var later *lifecycle.Deferred
 	var recipe *certificate.RequestError

@@ -47,7 +47,7 @@ func (e *engine[T, W]) complete(ctx context.Context, now, want T, next future[T,
 	changes, err := e.changes(ctx, now, next)
 	r.Resources = resources(changes)
 	if d := explain(err); err != nil && d.Outcome == lifecycle.OutcomeBlocked {
-		next.Plan = e.foreseenBeside(ctx, now, want, next.first, &blocked{apply.Stuck(err), d})
+		next.Plan = e.foreseenBeside(ctx, now, want, next.first, &blocked{apply.BlockedObjects(err), d})
 		r.Plan, err = e.overseen(ctx, now, next), nil // the same error meets the first turn
 	}
 	r = unsure(r, err)

@@ -157,7 +157,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		e.operator.policies.note(e.holder(key), nil) // it is counted until it is gone
 		return reconcile.Result{}, nil
 	}
-	e.runStages(readyourwrites.For(ctx, key), r)
+	e.runStages(readyourwrites.WithOwner(ctx, key), r)
 	if r.lostLease {
 		return reconcile.Result{RequeueAfter: cacheLagRequeue}, nil // the process is about to stop
 	}

@@ -76,7 +76,7 @@ func (e *engine[T, W]) remember(ctx context.Context, r *result[T, W]) error {
 	if err != nil || !settled || r.spared == nil {
 		return err
 	}
-	return e.revisions.Note(ctx, r.obj, r.spared)
+	return e.revisions.RecordApplied(ctx, r.obj, r.spared)
 }
 
 // undo puts the last spec that worked back where a policy says so of one that failed. It

@@ -13,7 +13,7 @@ func TestTheGuide(t *testing.T) {
 		t.Skip("builds a project, many times")
 	}
 	r := docstest.NewReader(t, root(t))
-	for _, page := range append(docstest.Afternoon, docstest.Mistakes) {
+	for _, page := range append(docstest.ProjectPages, docstest.MistakesPage) {
 		blocks, err := docstest.Read(filepath.Join(root(t), "docs/authoring", page))
 		must(t, err)
 		r.Follow(t, blocks)

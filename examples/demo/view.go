@@ -65,7 +65,7 @@ type stage struct {
 	cache   cache.Cache
 	changed chan struct{}
 	screen  screen
-	writer  *consistencyclient.Witness
+	writer  *consistencyclient.Client
 }
 
 func open(ctx context.Context) (*stage, error) {
@@ -126,7 +126,7 @@ func (s *stage) look(ctx context.Context) (v view) {
 	}
 	slices.SortFunc(v.events, func(a, b eventsv1.Event) int { return when(a).Compare(when(b)) })
 	if s.writer != nil {
-		v.written = s.writer.Tally()
+		v.written = s.writer.Stats()
 	}
 	return v
 }

@@ -20,7 +20,7 @@ func (s *stage) write(ctx context.Context) error {
 	if err := s.cache.Get(ctx, client.ObjectKey{Namespace: namespace, Name: v.object.Status.ClientSecretName}, secret); err != nil {
 		return fmt.Errorf("no certificate for clients: %w", err)
 	}
-	config, err := consistencyclient.Keys(secret, v.object.Status.ServiceName)
+	config, err := consistencyclient.TLSConfig(secret, v.object.Status.ServiceName)
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func (s *stage) write(ctx context.Context) error {
 // prove reads back all that was acknowledged.
 func (s *stage) prove(ctx context.Context) error {
 	s.writer.Stop()
-	tally := s.writer.Tally()
+	tally := s.writer.Stats()
 	fmt.Printf("\nIs anything lost?\n  %s\n", tally)
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()

@@ -60,9 +60,9 @@ type Change struct {
 	Kind   string
 	Name   string
 	Fields []string // the fields that differed, if the verb is Configured
-	// Wished reports that the declaration differs from the one before. It is false for an
+	// Redeclared reports that the declaration differs from the one before. It is false for an
 	// object that only an earlier operator process declared: its declaration is unknown.
-	Wished bool
+	Redeclared bool
 }
 
 // String returns the change in short form: "Configured Deployment cache (spec.replicas)".
@@ -89,8 +89,8 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("%s %q exists and was not made by Governor", e.Kind, e.Name)
 }
 
-// GoingError reports that an earlier object of a declared name is still being deleted.
-type GoingError struct {
+// StillDeletingError reports that an earlier object of a declared name is still being deleted.
+type StillDeletingError struct {
 	Kind string
 	Name string
 	// Finalizers of other controllers that keep the object.
@@ -98,7 +98,7 @@ type GoingError struct {
 }
 
 // Error implements error.
-func (e *GoingError) Error() string {
+func (e *StillDeletingError) Error() string {
 	said := fmt.Sprintf("%s %q of an earlier time is still being deleted", e.Kind, e.Name)
 	if len(e.Finalizers) == 0 {
 		return said
@@ -107,8 +107,8 @@ func (e *GoingError) Error() string {
 }
 
 // goingError is the error of an object that is being deleted.
-func goingError(kind string, existing client.Object) *GoingError {
-	return &GoingError{Kind: kind, Name: existing.GetName(), Finalizers: ForeignFinalizers(existing)}
+func goingError(kind string, existing client.Object) *StillDeletingError {
+	return &StillDeletingError{Kind: kind, Name: existing.GetName(), Finalizers: ForeignFinalizers(existing)}
 }
 
 // ForeignFinalizers are those that Kubernetes' own garbage collection does not remove.
@@ -252,12 +252,12 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	if err != nil || written == existing.GetResourceVersion() {
 		return nil, err
 	}
-	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields, Wished: redeclared}, nil
+	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields, Redeclared: redeclared}, nil
 }
 
-// Never is a resourceVersion that no object has: etcd's revision counter is at 1 before
+// CreateOnlyVersion is a resourceVersion that no object has: etcd's revision counter is at 1 before
 // the first write. A wanted object with this version can only be created.
-const Never = "1"
+const CreateOnlyVersion = "1"
 
 // create creates an object that the cache does not show as the owner's. The cache shows
 // only the application's objects, so another object may have the name. A write over a
@@ -265,7 +265,7 @@ const Never = "1"
 // object.
 func (a *Applier) create(ctx context.Context, owner client.Object, d declared) (*Change, error) {
 	createOnly := d
-	createOnly.version = Never
+	createOnly.version = CreateOnlyVersion
 	_, err := a.write(ctx, owner, createOnly)
 	if !apierrors.IsConflict(err) {
 		return created(d, err), err
@@ -336,7 +336,7 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, current map[id
 		}
 		a.tracker.Deleted(client.ObjectKeyFromObject(owner), obj)
 		a.cache.remove(client.ObjectKeyFromObject(owner), id)
-		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name, Wished: true})
+		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name, Redeclared: true})
 	}
 	sortChanges(changes)
 	return changes, errors.Join(errs...)

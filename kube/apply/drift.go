@@ -23,9 +23,9 @@ type Drift struct {
 	Name string
 	// Fields are the fields that were changed or removed; none if the object is missing.
 	Fields []string
-	// By are the field managers that own the fields now; none if the API server records no
+	// Managers are the field managers that own the fields now; none if the API server records no
 	// manager, as for a removed field.
-	By []string
+	Managers []string
 }
 
 // String returns the drift as a part of a sentence.
@@ -34,16 +34,16 @@ func (d Drift) String() string {
 		return fmt.Sprintf("%s %s is missing", d.Kind, d.Name)
 	}
 	s := fmt.Sprintf("%s %s (%s)", d.Kind, d.Name, summary(d.Fields))
-	if len(d.By) > 0 {
-		s += " by " + strings.Join(d.By, ", ")
+	if len(d.Managers) > 0 {
+		s += " by " + strings.Join(d.Managers, ", ")
 	}
 	return s
 }
 
-// Drifts returns what other managers changed in the wanted objects. It writes nothing and
+// FindDrift returns what other managers changed in the wanted objects. It writes nothing and
 // reads only the cache. An object that the cache does not show is missing if it was there
 // before, or if provided is true.
-func (a *Applier) Drifts(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided bool) ([]Drift, error) {
+func (a *Applier) FindDrift(ctx context.Context, owner client.Object, wanted []lifecycle.Object, provided bool) ([]Drift, error) {
 	current, err := a.current(ctx, owner)
 	if err != nil {
 		return nil, err
@@ -284,10 +284,10 @@ func driftOf(d declared, existing client.Object, foreign *fieldpath.Set) *Drift 
 			continue
 		}
 		if some, err := fieldsOf(entry); err == nil && !some.Leaves().Intersection(foreign).Empty() {
-			drift.By = append(drift.By, entry.Manager)
+			drift.Managers = append(drift.Managers, entry.Manager)
 		}
 	}
-	slices.Sort(drift.By)
-	drift.By = slices.Compact(drift.By)
+	slices.Sort(drift.Managers)
+	drift.Managers = slices.Compact(drift.Managers)
 	return drift
 }

@@ -32,15 +32,15 @@ func (a *Applier) failureOf(wanted lifecycle.Object, err error) error {
 	return &Failure{Object: wanted, Kind: gvk.Kind, Err: err}
 }
 
-// Stuck returns the objects of an error of Apply or ApplyAround that need a user or
+// BlockedObjects returns the objects of an error of Apply or ApplyAround that need a user or
 // another controller: the name is taken, an earlier object is still being deleted, or the
 // API server rejects the content. It returns none if the error has any other cause as
 // well.
-func Stuck(err error) []*Failure {
+func BlockedObjects(err error) []*Failure {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*Failure
 		for _, one := range joined.Unwrap() {
-			some := Stuck(one)
+			some := BlockedObjects(one)
 			if len(some) == 0 {
 				return nil
 			}
@@ -50,7 +50,7 @@ func Stuck(err error) []*Failure {
 	}
 	var f *Failure
 	var foreign *ForeignError
-	var going *GoingError
+	var going *StillDeletingError
 	if errors.As(err, &f) && (errors.As(err, &foreign) || errors.As(err, &going) || apierrors.IsInvalid(err)) {
 		return []*Failure{f}
 	}

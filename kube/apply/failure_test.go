@@ -13,7 +13,7 @@ import (
 
 func TestStuck(t *testing.T) {
 	of := func(err error) error { return &apply.Failure{Kind: "Service", Err: err} }
-	foreign, going := of(&apply.ForeignError{Kind: "Service"}), of(fmt.Errorf("x: %w", &apply.GoingError{Kind: "Service"}))
+	foreign, going := of(&apply.ForeignError{Kind: "Service"}), of(fmt.Errorf("x: %w", &apply.StillDeletingError{Kind: "Service"}))
 	invalid := of(fmt.Errorf("cannot apply: %w", errors.Join(apierrors.NewInvalid(schema.GroupKind{}, "x", nil))))
 	outage := of(errors.New("connection refused"))
 	for name, c := range map[string]struct {
@@ -26,7 +26,7 @@ func TestStuck(t *testing.T) {
 		"Outage":  {errors.Join(foreign, outage), 0},
 		"General": {errors.Join(foreign, errors.New("cannot list")), 0},
 	} {
-		if got := len(apply.Stuck(c.err)); got != c.want {
+		if got := len(apply.BlockedObjects(c.err)); got != c.want {
 			t.Errorf("%s: %d objects, want %d", name, got, c.want)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // Find returns the existing object of the wanted kind and name, or nil if the name is
 // free. The caller must not modify the object. Find reads an object that the cache does
 // not show from the API server: it may have lost its label, or be newer than the cache. A
-// name that the owner cannot have, or not yet, is a [ForeignError] or a [GoingError].
+// name that the owner cannot have, or not yet, is a [ForeignError] or a [StillDeletingError].
 func (a *Applier) Find(ctx context.Context, owner client.Object, wanted lifecycle.Object) (client.Object, error) {
 	d, err := a.identify(owner, wanted)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// One applies a single object for the owner, for a Step. Nothing prunes the object later,
+// ApplyOne applies a single object for the owner, for a Step. Nothing prunes the object later,
 // and only another Step changes it. An object of that name with another owner stays
-// untouched: the result is a [ForeignError] or a [GoingError].
-func One(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
+// untouched: the result is a [ForeignError] or a [StillDeletingError].
+func ApplyOne(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
 	d, err := declare(c.Scheme(), owner, wanted.DeepCopyObject().(client.Object))
 	if err != nil {
 		return err
@@ -28,7 +28,7 @@ func One(ctx context.Context, c client.Client, live client.Reader, owner client.
 	err = live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
 	switch {
 	case apierrors.IsNotFound(err):
-		d.content.SetResourceVersion(Never)
+		d.content.SetResourceVersion(CreateOnlyVersion)
 	case err != nil:
 		return fmt.Errorf("cannot read the owner of %s %q: %w", d.kind, d.name(), err)
 	default:
@@ -72,7 +72,7 @@ func checkOwnerNotDeleting(ctx context.Context, live client.Reader, s *runtime.S
 }
 
 // Taken returns why the owner cannot apply an object over the existing one of its name: a
-// [ForeignError] or a [GoingError]; nil if it can.
+// [ForeignError] or a [StillDeletingError]; nil if it can.
 func Taken(s *runtime.Scheme, app string, owner, existing client.Object) error {
 	d, err := identified(s, owner, existing)
 	if err != nil {

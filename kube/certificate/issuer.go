@@ -71,7 +71,7 @@ func (i *Issuer) Fill(ctx context.Context, owner client.Object, objects []lifecy
 func (i *Issuer) find(ctx context.Context, owner client.Object, w *wantedSecret) error {
 	found, err := i.finder.Find(ctx, owner, w.Secret)
 	var foreign *apply.ForeignError
-	var terminating *apply.GoingError
+	var terminating *apply.StillDeletingError
 	switch {
 	case errors.As(err, &foreign), errors.As(err, &terminating):
 		w.unavailable = true

@@ -41,7 +41,7 @@ func (c cluster) apply(t *testing.T, filled Filled) {
 			continue
 		}
 		existing, exists := c[s.Name].(*corev1.Secret)
-		if v := s.ResourceVersion; v != "" && (exists && v != existing.ResourceVersion || !exists && v != apply.Never) {
+		if v := s.ResourceVersion; v != "" && (exists && v != existing.ResourceVersion || !exists && v != apply.CreateOnlyVersion) {
 			t.Fatalf("%s is meant for version %s", s.Name, v)
 		}
 		s.UID, s.ResourceVersion = types.UID(s.Name), fmt.Sprint(len(c), n, s.ResourceVersion)
@@ -122,7 +122,7 @@ func TestFill(t *testing.T) {
 				c["a"] = a
 			}, []string{"ca 0 1", "Service", "a 0 ", "b 3 "}},
 		"GoingAuthority": {"it is not replaced before it is gone",
-			func(c cluster) { c["ca"] = &apply.GoingError{} }, []string{"ca 0 1", "Service", "a 3 ", "b 3 "}},
+			func(c cluster) { c["ca"] = &apply.StillDeletingError{} }, []string{"ca 0 1", "Service", "a 3 ", "b 3 "}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

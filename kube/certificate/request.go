@@ -90,7 +90,7 @@ func (w *wantedSecret) filled(m Result) *corev1.Secret {
 	s := w.DeepCopy()
 	switch {
 	case w.existing == nil: // the write fails if another client has created the Secret since
-		s.ResourceVersion = apply.Never
+		s.ResourceVersion = apply.CreateOnlyVersion
 	case w.changes(m):
 		s.ResourceVersion = w.existing.ResourceVersion
 	}

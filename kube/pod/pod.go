@@ -15,13 +15,13 @@ import (
 type State struct {
 	// Ready is the pod's Ready condition.
 	Ready bool
-	// Leaving reports whether the pod is being deleted.
-	Leaving bool
-	// Ended reports whether the pod has finished for good: it succeeded, failed or was
+	// Terminating reports whether the pod is being deleted.
+	Terminating bool
+	// Finished reports whether the pod has finished for good: it succeeded, failed or was
 	// evicted.
-	Ended bool
-	// Trouble is the reason why the pod is not ready, if Kubernetes reports one.
-	Trouble lifecycle.PodProblem
+	Finished bool
+	// Problem is the reason why the pod is not ready, if Kubernetes reports one.
+	Problem lifecycle.PodProblem
 	// Detail is Kubernetes' message for Trouble, without the parts that change between
 	// retries.
 	Detail string
@@ -30,16 +30,16 @@ type State struct {
 	// TerminationMessage is the message of the container's last termination, until the
 	// container runs again.
 	TerminationMessage string
-	// Epitaph is the message of the container's last termination, also while the container
+	// LastTerminationMessage is the message of the container's last termination, also while the container
 	// runs again.
-	Epitaph string
+	LastTerminationMessage string
 }
 
 // Of returns the state of the pod and of its main container.
 func Of(p *corev1.Pod, container string) State {
 	s := State{
-		Leaving: p.DeletionTimestamp != nil, Since: p.CreationTimestamp.Time,
-		Ended: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
+		Terminating: p.DeletionTimestamp != nil, Since: p.CreationTimestamp.Time,
+		Finished: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodReady {
@@ -48,7 +48,7 @@ func Of(p *corev1.Pod, container string) State {
 	}
 	for _, c := range p.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
-			s.Trouble, s.Detail, s.Since = lifecycle.PodProblemUnschedulable, strings.TrimSuffix(c.Message, "."), c.LastTransitionTime.Time
+			s.Problem, s.Detail, s.Since = lifecycle.PodProblemUnschedulable, strings.TrimSuffix(c.Message, "."), c.LastTransitionTime.Time
 		}
 	}
 	for _, c := range p.Status.ContainerStatuses {
@@ -67,7 +67,7 @@ func (s *State) addContainer(c corev1.ContainerStatus) {
 		last = c.State.Terminated
 	}
 	if last != nil {
-		s.Epitaph = last.Message
+		s.LastTerminationMessage = last.Message
 	}
 	if last != nil && c.State.Running == nil {
 		s.TerminationMessage = last.Message
@@ -75,11 +75,11 @@ func (s *State) addContainer(c corev1.ContainerStatus) {
 	waiting := c.State.Waiting
 	switch {
 	case waiting != nil && pullFailed(waiting.Reason):
-		s.Trouble, s.Detail = lifecycle.PodProblemImagePullBackOff, pullDetail(c.Image, waiting.Message)
+		s.Problem, s.Detail = lifecycle.PodProblemImagePullBackOff, pullDetail(c.Image, waiting.Message)
 	case waiting != nil && cannotStart(waiting.Reason):
-		s.Trouble, s.Detail = lifecycle.PodProblemContainerCannotStart, fmt.Sprintf("%s: %s", waiting.Reason, firstLine(waiting.Message))
+		s.Problem, s.Detail = lifecycle.PodProblemContainerCannotStart, fmt.Sprintf("%s: %s", waiting.Reason, firstLine(waiting.Message))
 	case last != nil && c.RestartCount > 1:
-		s.Trouble = lifecycle.PodProblemCrashLoopBackOff
+		s.Problem = lifecycle.PodProblemCrashLoopBackOff
 		s.Detail = fmt.Sprintf("%s exits repeatedly (%s, exit code %d)", c.Name, last.Reason, last.ExitCode)
 	}
 }

@@ -43,10 +43,10 @@ func TestOf(t *testing.T) {
 		Type: corev1.PodScheduled, Reason: corev1.PodReasonUnschedulable,
 		Message: "0/3 nodes are available.", LastTransitionTime: metav1.NewTime(since),
 	}
-	missing := pod.State{Trouble: lifecycle.PodProblemImagePullBackOff, Detail: `image "a:1" cannot be pulled, the registry does not have it`}
-	denied := pod.State{Trouble: lifecycle.PodProblemImagePullBackOff, Detail: `image "a:1" cannot be pulled, the registry refuses access`}
+	missing := pod.State{Problem: lifecycle.PodProblemImagePullBackOff, Detail: `image "a:1" cannot be pulled, the registry does not have it`}
+	denied := pod.State{Problem: lifecycle.PodProblemImagePullBackOff, Detail: `image "a:1" cannot be pulled, the registry refuses access`}
 	crashing := pod.State{
-		Trouble: lifecycle.PodProblemCrashLoopBackOff, Detail: "app exits repeatedly (Error, exit code 71)", TerminationMessage: "no more", Epitaph: "no more",
+		Problem: lifecycle.PodProblemCrashLoopBackOff, Detail: "app exits repeatedly (Error, exit code 71)", TerminationMessage: "no more", LastTerminationMessage: "no more",
 	}
 	cases := map[string]struct {
 		reason string
@@ -55,16 +55,16 @@ func TestOf(t *testing.T) {
 	}{
 		"Young":     {"a pod without a status is not ready", corev1.PodStatus{}, pod.State{}},
 		"Ready":     {"the Ready condition and its time are kept", conditions(ready), pod.State{Ready: true, Since: since}},
-		"NoNode":    {"the scheduler's message and time are kept", conditions(lost), pod.State{Trouble: lifecycle.PodProblemUnschedulable, Detail: "0/3 nodes are available", Since: since}},
+		"NoNode":    {"the scheduler's message and time are kept", conditions(lost), pod.State{Problem: lifecycle.PodProblemUnschedulable, Detail: "0/3 nodes are available", Since: since}},
 		"Pull":      {"a failed pull", waiting("ErrImagePull", "rpc error: a:1: not found"), missing},
 		"BackOff":   {"a backoff gives the same text as a failed pull", waiting("ImagePullBackOff", "Back-off pulling image: not found"), missing},
 		"Denied":    {"a missing credential has its own text", waiting("ErrImagePull", "401 Unauthorized"), denied},
-		"Config":    {"a container that cannot be created", waiting("CreateContainerError", "no such file.\nat x"), pod.State{Trouble: lifecycle.PodProblemContainerCannotStart, Detail: "CreateContainerError: no such file"}},
+		"Config":    {"a container that cannot be created", waiting("CreateContainerError", "no such file.\nat x"), pod.State{Problem: lifecycle.PodProblemContainerCannotStart, Detail: "CreateContainerError: no such file"}},
 		"Creating":  {"a container in creation is no problem", waiting("ContainerCreating", ""), pod.State{}},
-		"OneCrash":  {"one crash is no crash loop", crashed(1), pod.State{TerminationMessage: "no more", Epitaph: "no more"}},
+		"OneCrash":  {"one crash is no crash loop", crashed(1), pod.State{TerminationMessage: "no more", LastTerminationMessage: "no more"}},
 		"Crashing":  {"two crashes are a crash loop", crashed(2), crashing},
-		"Evicted":   {"an evicted pod has failed", ended(corev1.PodFailed), pod.State{Ended: true}},
-		"Succeeded": {"a pod that succeeded is finished", ended(corev1.PodSucceeded), pod.State{Ended: true}},
+		"Evicted":   {"an evicted pod has failed", ended(corev1.PodFailed), pod.State{Finished: true}},
+		"Succeeded": {"a pod that succeeded is finished", ended(corev1.PodSucceeded), pod.State{Finished: true}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

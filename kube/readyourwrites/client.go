@@ -12,8 +12,8 @@ import (
 
 type ownerKey struct{}
 
-// For returns a context in which a tracking client attributes its writes to the owner.
-func For(ctx context.Context, owner types.NamespacedName) context.Context {
+// WithOwner returns a context in which a tracking client attributes its writes to the owner.
+func WithOwner(ctx context.Context, owner types.NamespacedName) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
 

@@ -23,9 +23,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Doubt is how long a write may stay unseen before the tracker checks it against the API
+// VerifyAfter is how long a write may stay unseen before the tracker checks it against the API
 // server. Another client may have deleted the object since: then no cache shows the write.
-const Doubt = 2 * time.Second
+const VerifyAfter = 2 * time.Second
 
 // Tracker records the unseen writes of each owner. It is safe for concurrent use.
 type Tracker struct {
@@ -167,7 +167,7 @@ func (t *Tracker) clear(owner types.NamespacedName, id string) {
 
 func (t *Tracker) isSeen(ctx context.Context, w write) (bool, error) {
 	shown, err := shows(ctx, t.cached, w)
-	if err != nil || shown || t.now().Sub(w.at) < Doubt {
+	if err != nil || shown || t.now().Sub(w.at) < VerifyAfter {
 		return shown, err
 	}
 	return t.superseded(ctx, w)

@@ -34,16 +34,16 @@ const Label = "governor.dev/revision-of"
 
 // Annotations of a ControllerRevision.
 const (
-	// AnnotationBy is the field manager that wrote the spec.
-	AnnotationBy = "governor.dev/changed-by"
+	// AnnotationChangedBy is the field manager that wrote the spec.
+	AnnotationChangedBy = "governor.dev/changed-by"
 	// AnnotationSettled is "true" once the object has settled with this spec.
 	AnnotationSettled = "governor.dev/settled"
 	// AnnotationDigest is the digest of the spec.
 	AnnotationDigest = "governor.dev/spec-digest"
-	// AnnotationProvided names the objects that were applied for the spec when it settled,
+	// AnnotationApplied names the objects that were applied for the spec when it settled,
 	// as Kind/Name, separated by commas. It is written where the policy only reports
 	// drift.
-	AnnotationProvided = "governor.dev/provided-objects"
+	AnnotationApplied = "governor.dev/provided-objects"
 	// AnnotationGeneration is the object's generation at which the spec was accepted.
 	AnnotationGeneration = "governor.dev/generation"
 )
@@ -92,9 +92,9 @@ func ofMetadata(o metav1.Object, number int64) Revision {
 	annotations := o.GetAnnotations()
 	generation, _ := strconv.ParseInt(annotations[AnnotationGeneration], 10, 64)
 	return Revision{
-		Number: number, Generation: generation, At: o.GetCreationTimestamp().Time, By: annotations[AnnotationBy],
+		Number: number, Generation: generation, At: o.GetCreationTimestamp().Time, By: annotations[AnnotationChangedBy],
 		Settled: annotations[AnnotationSettled] == "true", Digest: annotations[AnnotationDigest],
-		Provided: strings.FieldsFunc(annotations[AnnotationProvided], func(r rune) bool { return r == ',' }),
+		Provided: strings.FieldsFunc(annotations[AnnotationApplied], func(r rune) bool { return r == ',' }),
 	}
 }
 
@@ -156,7 +156,7 @@ func controllerRevision(owner client.Object, gvk schema.GroupVersionKind, app st
 		Data:     runtime.RawExtension{Raw: raw},
 	}
 	if r.By != "" {
-		c.Annotations[AnnotationBy] = r.By
+		c.Annotations[AnnotationChangedBy] = r.By
 	}
 	if r.Settled {
 		c.Annotations[AnnotationSettled] = "true"

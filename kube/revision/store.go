@@ -87,27 +87,27 @@ func (k *Store) Settled(ctx context.Context, owner client.Object) (bool, error) 
 	return now.settled, err
 }
 
-// Kept reports whether the present spec is the newest revision.
-func (k *Store) Kept(ctx context.Context, owner client.Object) (bool, error) {
+// HasCurrent reports whether the present spec is the newest revision.
+func (k *Store) HasCurrent(ctx context.Context, owner client.Object) (bool, error) {
 	now, err := k.current(ctx, owner)
 	return now.number > 0, err
 }
 
-// Provided names the objects that were applied for the present spec when it settled; none
+// AppliedObjects names the objects that were applied for the present spec when it settled; none
 // if not recorded.
-func (k *Store) Provided(ctx context.Context, owner client.Object) ([]string, error) {
+func (k *Store) AppliedObjects(ctx context.Context, owner client.Object) ([]string, error) {
 	now, err := k.current(ctx, owner)
 	return now.provided, err
 }
 
-// Note records the objects applied for the newest revision, unless they are recorded
+// RecordApplied records the objects applied for the newest revision, unless they are recorded
 // already.
-func (k *Store) Note(ctx context.Context, owner client.Object, provided []string) error {
+func (k *Store) RecordApplied(ctx context.Context, owner client.Object, provided []string) error {
 	now, err := k.current(ctx, owner)
 	if err != nil || now.number == 0 || slices.Equal(now.provided, provided) {
 		return err
 	}
-	if err := k.annotate(ctx, owner, now.number, AnnotationProvided, strings.Join(provided, ",")); err != nil {
+	if err := k.annotate(ctx, owner, now.number, AnnotationApplied, strings.Join(provided, ",")); err != nil {
 		return fmt.Errorf("cannot record the objects applied for revision %d: %w", now.number, err)
 	}
 	now.provided = provided

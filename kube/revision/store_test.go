@@ -144,7 +144,7 @@ func TestSettledBelongsToTheSpec(t *testing.T) {
 func TestNoteRecordsAppliedObjects(t *testing.T) {
 	c := count()
 	k := newStore(c)
-	if err := k.Note(t.Context(), owner(1, "a"), []string{"Service/d"}); err != nil || c.writes != 0 {
+	if err := k.RecordApplied(t.Context(), owner(1, "a"), []string{"Service/d"}); err != nil || c.writes != 0 {
 		t.Errorf("objects were recorded for a spec that is not stored: %d writes, %v", c.writes, err)
 	}
 	if _, err := k.Save(t.Context(), owner(1, "a"), "", true); err != nil {
@@ -157,14 +157,14 @@ func TestNoteRecordsAppliedObjects(t *testing.T) {
 		{[]string{"Service/d"}, 1}, {[]string{"Service/d"}, 0}, {[]string{"ConfigMap/d", "Service/d"}, 1}, {[]string{"ConfigMap/d", "Service/d"}, 0},
 	} {
 		before := c.writes
-		if err := k.Note(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
+		if err := k.RecordApplied(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
 			t.Errorf("%d: %d writes, %v", i, c.writes-before, err)
 		}
 		for _, store := range []*revision.Store{k, newStore(c)} {
-			if got, err := store.Provided(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
+			if got, err := store.AppliedObjects(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
 				t.Errorf("%d: got %v, %v", i, got, err)
 			}
-			if got, err := store.Provided(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {
+			if got, err := store.AppliedObjects(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {
 				t.Errorf("%d: another spec has %v, %v", i, got, err)
 			}
 		}

@@ -41,7 +41,7 @@ func (s *subject) certificate() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {
-		if _, err = consistencyclient.Keys(now, ""); err == nil {
+		if _, err = consistencyclient.TLSConfig(now, ""); err == nil {
 			s.keys = now
 		}
 	}

@@ -174,7 +174,7 @@ func (v *adversary) examine(ctx context.Context, o *observers, out *verdict, hea
 	violations, told := o.copies.verdict()
 	out.violations, out.told = append(out.violations, violations...), told
 	o.witness.Stop()
-	tally := o.witness.Tally()
+	tally := o.witness.Stats()
 	out.writes, out.gap = tally.Acknowledged, tally.LongestGap
 	if len(tally.Clusters) > 1 {
 		out.violations = append(out.violations, fmt.Sprintf("writes were acknowledged by %d clusters", len(tally.Clusters)))

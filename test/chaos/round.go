@@ -61,7 +61,7 @@ func (r round) failed() bool { return len(r.violations) > 0 }
 
 // observers see what the adversary does to the instance.
 type observers struct {
-	witness   *consistencyclient.Witness
+	witness   *consistencyclient.Client
 	historian *historian
 	copies    *copies
 	foreign   []bystander
@@ -101,11 +101,11 @@ func (v *adversary) observe(ctx context.Context) (*observers, error) {
 		return nil, err
 	}
 	o := &observers{
-		witness: consistencyclient.Start(ctx, consistencyclient.Options{Find: v.addresses, TLS: v.clients(), Connections: 2, Pace: 40 * time.Millisecond}),
+		witness: consistencyclient.Start(ctx, consistencyclient.Options{Find: v.addresses, TLS: v.clients(), Connections: 2, Interval: 40 * time.Millisecond}),
 		foreign: foreign, historian: v.record(ctx), copies: v.watchCopies(ctx),
 	}
 	return o, await(ctx, 30*time.Second, 100*time.Millisecond, func(context.Context) error {
-		if n := o.witness.Tally().Acknowledged; n < 20 {
+		if n := o.witness.Stats().Acknowledged; n < 20 {
 			return fmt.Errorf("%d writes are acknowledged", n)
 		}
 		return nil

@@ -20,7 +20,7 @@ const retryPause = 200 * time.Millisecond
 // Lost reads back every acknowledged key, linearizably. It returns the keys that are
 // missing or have another revision than the acknowledged one. The error means that the
 // keys could not be read before the context ended: then the result is unknown.
-func (w *Witness) Lost(ctx context.Context) ([]string, error) {
+func (w *Client) Lost(ctx context.Context) ([]string, error) {
 	again := time.NewTicker(retryPause)
 	defer again.Stop()
 	for nth := 0; ; nth++ {
@@ -36,7 +36,7 @@ func (w *Witness) Lost(ctx context.Context) ([]string, error) {
 	}
 }
 
-func (w *Witness) missing(found map[string]int64) []string {
+func (w *Client) missing(found map[string]int64) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var lost []string
@@ -52,10 +52,10 @@ func (w *Witness) missing(found map[string]int64) []string {
 }
 
 // read returns the revision of every key.
-func (w *Witness) read(ctx context.Context, nth int) (map[string]int64, error) {
+func (w *Client) read(ctx context.Context, nth int) (map[string]int64, error) {
 	conn := w.dial(ctx, nth)
 	if conn == nil {
-		return nil, w.Tally().LastFailure
+		return nil, w.Stats().LastFailure
 	}
 	defer closeConn(conn)
 	found := map[string]int64{}
@@ -78,8 +78,8 @@ func (w *Witness) read(ctx context.Context, nth int) (map[string]int64, error) {
 	}
 }
 
-func (w *Witness) readPage(ctx context.Context, conn *grpc.ClientConn, from []byte) (*pb.RangeResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, 5*w.options.Patience)
+func (w *Client) readPage(ctx context.Context, conn *grpc.ClientConn, from []byte) (*pb.RangeResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, 5*w.options.Timeout)
 	defer cancel()
 	return pb.NewKVClient(conn).Range(ctx, &pb.RangeRequest{Key: from, RangeEnd: end(w.options.Prefix), Limit: pageSize})
 }
@@ -93,6 +93,6 @@ func end(prefix string) []byte {
 
 // Count returns the number of keys with the prefix, including those of other clients.
 func Count(ctx context.Context, o Options) (int, error) {
-	found, err := (&Witness{options: o.filled()}).read(ctx, 0)
+	found, err := (&Client{options: o.filled()}).read(ctx, 0)
 	return len(found), err
 }

@@ -20,26 +20,26 @@ type Options struct {
 	// TLS is nil if clients do not use TLS. Every member's certificate must include its
 	// ServerName.
 	TLS *tls.Config
-	// Pace is the interval between two writes of a connection; 20 ms if zero.
-	Pace time.Duration
+	// Interval is the interval between two writes of a connection; 20 ms if zero.
+	Interval time.Duration
 	// Connections is the number of connections that write; 4 if zero.
 	Connections int
-	// Patience is the timeout of a write, after which its connection counts as broken; one
+	// Timeout is the timeout of a write, after which its connection counts as broken; one
 	// second if zero.
-	Patience time.Duration
+	Timeout time.Duration
 	// Prefix is the prefix of the keys; "witness/" if empty.
 	Prefix string
 }
 
 func (o Options) filled() Options {
-	if o.Pace == 0 {
-		o.Pace = 20 * time.Millisecond
+	if o.Interval == 0 {
+		o.Interval = 20 * time.Millisecond
 	}
 	if o.Connections == 0 {
 		o.Connections = 4
 	}
-	if o.Patience == 0 {
-		o.Patience = time.Second
+	if o.Timeout == 0 {
+		o.Timeout = time.Second
 	}
 	if o.Prefix == "" {
 		o.Prefix = "witness/"
@@ -47,8 +47,8 @@ func (o Options) filled() Options {
 	return o
 }
 
-// Witness writes until it is stopped. Its methods may be called at any time.
-type Witness struct {
+// Client writes until it is stopped. Its methods may be called at any time.
+type Client struct {
 	options Options
 	cancel  context.CancelFunc
 	writers sync.WaitGroup
@@ -71,9 +71,9 @@ type ack struct {
 }
 
 // Start starts to write.
-func Start(ctx context.Context, o Options) *Witness {
+func Start(ctx context.Context, o Options) *Client {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &Witness{options: o.filled(), cancel: cancel, began: time.Now(), clusters: map[uint64]bool{}}
+	w := &Client{options: o.filled(), cancel: cancel, began: time.Now(), clusters: map[uint64]bool{}}
 	for i := range w.options.Connections {
 		w.writers.Go(func() { w.write(ctx, i) })
 	}
@@ -81,7 +81,7 @@ func Start(ctx context.Context, o Options) *Witness {
 }
 
 // Stop ends the writes. Later calls do nothing.
-func (w *Witness) Stop() {
+func (w *Client) Stop() {
 	w.cancel()
 	w.writers.Wait()
 	w.mu.Lock()
@@ -91,25 +91,25 @@ func (w *Witness) Stop() {
 	}
 }
 
-// Tally summarizes the writes so far.
-type Tally struct {
+// Stats summarizes the writes so far.
+type Stats struct {
 	// Acknowledged counts the acknowledged writes, Failed those with an unknown result.
 	Acknowledged, Failed int
 	// LastFailure is the last error; nil if no write has failed.
 	LastFailure error
-	// Silence is the time since the last acknowledged write, up to now or the end.
+	// SinceLastAck is the time since the last acknowledged write, up to now or the end.
 	// LongestGap is the longest such time.
-	Silence, LongestGap time.Duration
+	SinceLastAck, LongestGap time.Duration
 	// Clusters are the cluster IDs of the acknowledgements. More than one means lost data.
 	Clusters []uint64
 }
 
-// Tally returns the present tally. It may be called at any time.
-func (w *Witness) Tally() Tally {
+// Stats returns the present tally. It may be called at any time.
+func (w *Client) Stats() Stats {
 	gap := w.LongestGap(w.began)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	t := Tally{Acknowledged: len(w.acked), Failed: w.failed, LastFailure: w.failure, LongestGap: gap, Silence: w.now().Sub(w.last())}
+	t := Stats{Acknowledged: len(w.acked), Failed: w.failed, LastFailure: w.failure, LongestGap: gap, SinceLastAck: w.now().Sub(w.last())}
 	for id := range w.clusters {
 		t.Clusters = append(t.Clusters, id)
 	}
@@ -119,7 +119,7 @@ func (w *Witness) Tally() Tally {
 
 // LongestGap returns the longest time without an acknowledgement after since. A gap that
 // began earlier counts from since.
-func (w *Witness) LongestGap(since time.Time) time.Duration {
+func (w *Client) LongestGap(since time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	from, _ := slices.BinarySearchFunc(w.acked, since, func(a ack, t time.Time) int { return a.at.Compare(t) })
@@ -132,7 +132,7 @@ func (w *Witness) LongestGap(since time.Time) time.Duration {
 }
 
 // String returns the tally in one line.
-func (t Tally) String() string {
+func (t Stats) String() string {
 	text := fmt.Sprintf("%d writes acknowledged, %d unknown, longest gap %s", t.Acknowledged, t.Failed, t.LongestGap.Round(time.Millisecond))
 	if t.LastFailure != nil {
 		text += fmt.Sprintf(" (last: %v)", t.LastFailure)
@@ -141,14 +141,14 @@ func (t Tally) String() string {
 }
 
 // now returns the present time, or the end of the writes.
-func (w *Witness) now() time.Time {
+func (w *Client) now() time.Time {
 	if w.ended.IsZero() {
 		return time.Now()
 	}
 	return w.ended
 }
 
-func (w *Witness) last() time.Time {
+func (w *Client) last() time.Time {
 	if len(w.acked) == 0 {
 		return w.began
 	}

@@ -76,36 +76,36 @@ func listen(t *testing.T, m *member) string {
 	return l.Addr().String()
 }
 
-func start(t *testing.T, m *member, connections int, addresses ...string) *consistencyclient.Witness {
+func start(t *testing.T, m *member, connections int, addresses ...string) *consistencyclient.Client {
 	t.Helper()
 	addresses = append(addresses, listen(t, m))
 	w := consistencyclient.Start(t.Context(), consistencyclient.Options{
 		Find: func(context.Context) ([]string, error) { return addresses, nil },
-		Pace: time.Millisecond, Patience: 2 * time.Second, Connections: connections,
+		Interval: time.Millisecond, Timeout: 2 * time.Second, Connections: connections,
 	})
 	t.Cleanup(w.Stop)
 	return w
 }
 
 // await waits until the tally satisfies is.
-func await(t *testing.T, w *consistencyclient.Witness, is func(consistencyclient.Tally) bool) {
+func await(t *testing.T, w *consistencyclient.Client, is func(consistencyclient.Stats) bool) {
 	t.Helper()
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for end := time.After(20 * time.Second); ; {
-		if is(w.Tally()) {
+		if is(w.Stats()) {
 			return
 		}
 		select {
 		case <-end:
-			t.Fatalf("not within 20 s; the tally is %s", w.Tally())
+			t.Fatalf("not within 20 s; the tally is %s", w.Stats())
 		case <-tick.C:
 		}
 	}
 }
 
-func acknowledged(n int) func(consistencyclient.Tally) bool {
-	return func(t consistencyclient.Tally) bool { return t.Acknowledged >= n }
+func acknowledged(n int) func(consistencyclient.Stats) bool {
+	return func(t consistencyclient.Stats) bool { return t.Acknowledged >= n }
 }
 
 func TestPresentKeysAreNotLost(t *testing.T) {
@@ -116,7 +116,7 @@ func TestPresentKeysAreNotLost(t *testing.T) {
 	if lost, err := w.Lost(t.Context()); err != nil || len(lost) > 0 {
 		t.Errorf("lost %v, %v", lost, err)
 	}
-	if ids := w.Tally().Clusters; !slices.Equal(ids, []uint64{7}) {
+	if ids := w.Stats().Clusters; !slices.Equal(ids, []uint64{7}) {
 		t.Errorf("clusters are %v", ids)
 	}
 }
@@ -144,14 +144,14 @@ func TestLongestGap(t *testing.T) {
 	w := start(t, m, 4)
 	await(t, w, acknowledged(10))
 	m.set(true)
-	await(t, w, func(t consistencyclient.Tally) bool { return t.Silence > time.Second && t.Failed > 0 })
+	await(t, w, func(t consistencyclient.Stats) bool { return t.SinceLastAck > time.Second && t.Failed > 0 })
 	m.set(false)
-	before := w.Tally().Acknowledged
+	before := w.Stats().Acknowledged
 	await(t, w, acknowledged(before+10))
 	recovered := time.Now()
-	await(t, w, acknowledged(w.Tally().Acknowledged+10))
+	await(t, w, acknowledged(w.Stats().Acknowledged+10))
 	w.Stop()
-	longest := w.Tally().LongestGap
+	longest := w.Stats().LongestGap
 	if longest < time.Second {
 		t.Errorf("the longest gap is %s", longest)
 	}

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keys returns the TLS settings of a client that mounts the Secret with tls.crt, tls.key
+// TLSConfig returns the TLS settings of a client that mounts the Secret with tls.crt, tls.key
 // and ca.crt. The server name is name.
-func Keys(secret *corev1.Secret, name string) (*tls.Config, error) {
+func TLSConfig(secret *corev1.Secret, name string) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
 	if err != nil {
 		return nil, fmt.Errorf("the Secret %s: %w", secret.Name, err)

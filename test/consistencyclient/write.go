@@ -17,8 +17,8 @@ var errNoMember = errors.New("no member is available")
 
 // write is the loop of one connection. The nth connection starts with the nth member
 // found, and uses the next one after a failure.
-func (w *Witness) write(ctx context.Context, nth int) {
-	tick := time.NewTicker(w.options.Pace)
+func (w *Client) write(ctx context.Context, nth int) {
+	tick := time.NewTicker(w.options.Interval)
 	defer tick.Stop()
 	var conn *grpc.ClientConn
 	for {
@@ -46,8 +46,8 @@ func closeConn(conn *grpc.ClientConn) {
 }
 
 // dial returns nil if no member is available.
-func (w *Witness) dial(ctx context.Context, nth int) *grpc.ClientConn {
-	ctx, cancel := context.WithTimeout(ctx, w.options.Patience)
+func (w *Client) dial(ctx context.Context, nth int) *grpc.ClientConn {
+	ctx, cancel := context.WithTimeout(ctx, w.options.Timeout)
 	defer cancel()
 	found, err := w.options.Find(ctx)
 	if err == nil && len(found) == 0 {
@@ -74,9 +74,9 @@ func connect(address string, config *tls.Config) (*grpc.ClientConn, error) {
 }
 
 // put writes one new key and reports whether etcd acknowledged it.
-func (w *Witness) put(ctx context.Context, conn *grpc.ClientConn) bool {
+func (w *Client) put(ctx context.Context, conn *grpc.ClientConn) bool {
 	key := w.newKey()
-	limited, cancel := context.WithTimeout(ctx, w.options.Patience)
+	limited, cancel := context.WithTimeout(ctx, w.options.Timeout)
 	defer cancel()
 	response, err := pb.NewKVClient(conn).Put(limited, &pb.PutRequest{Key: []byte(key), Value: []byte(key)})
 	if err != nil {
@@ -89,28 +89,28 @@ func (w *Witness) put(ctx context.Context, conn *grpc.ClientConn) bool {
 	return true
 }
 
-func (w *Witness) newKey() string {
+func (w *Client) newKey() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.next++
 	return fmt.Sprintf("%s%08d", w.options.Prefix, w.next)
 }
 
-func (w *Witness) acknowledge(key string, h *pb.ResponseHeader) {
+func (w *Client) acknowledge(key string, h *pb.ResponseHeader) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.acked = append(w.acked, ack{key, h.GetRevision(), time.Now()})
 	w.clusters[h.GetClusterId()] = true
 }
 
-func (w *Witness) countFailure(err error) {
+func (w *Client) countFailure(err error) {
 	w.setFailure(err)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failed++
 }
 
-func (w *Witness) setFailure(err error) {
+func (w *Client) setFailure(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.failure = err

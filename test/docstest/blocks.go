@@ -19,12 +19,12 @@ import (
 	"strings"
 )
 
-// Afternoon lists the pages that build one project, with and without a cluster, in their
+// ProjectPages lists the pages that build one project, with and without a cluster, in their
 // order.
-var Afternoon = []string{"walk.md", "upgrade.md", "simulation.md"}
+var ProjectPages = []string{"walk.md", "upgrade.md", "simulation.md"}
 
-// Mistakes is the page that continues that project, without a cluster.
-const Mistakes = "mistakes.md"
+// MistakesPage is the page that continues that project, without a cluster.
+const MistakesPage = "mistakes.md"
 
 // Block is a fenced block of a page.
 type Block struct {
@@ -101,7 +101,7 @@ func Read(path string) (all []Block, err error) {
 
 // Runner returns how the block is tested; empty if nothing tests it.
 func (b Block) Runner() string {
-	isProject := slices.Contains(Afternoon, b.Page) || b.Page == Mistakes && !b.Has("cluster")
+	isProject := slices.Contains(ProjectPages, b.Page) || b.Page == MistakesPage && !b.Has("cluster")
 	switch {
 	case b.Language == "go" && b.Value("quote") != "":
 		return "quote"

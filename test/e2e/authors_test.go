@@ -51,7 +51,7 @@ func TestTheGuideOnACluster(t *testing.T) {
 	hurt(t, "image", "build", "busybox", "--load")
 	r := docstest.NewReader(t, root)
 	r.Cluster, r.Env = true, terminal(t)
-	for _, page := range docstest.Afternoon {
+	for _, page := range docstest.ProjectPages {
 		blocks, err := docstest.Read(filepath.Join(root, "docs/authoring", page))
 		if err != nil {
 			t.Fatal(err)

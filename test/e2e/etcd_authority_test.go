@@ -77,7 +77,7 @@ func (c *cluster) ownKeys(t *testing.T, a authority) {
 func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 	t.Helper()
 	before, w := c.get(t), c.write(t, c.withKeys(t, keys))
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 50) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 50) })
 	uids := map[string]types.UID{}
 	for _, m := range before.Status.Members {
 		uids[m.Name] = c.pod(t, m.Name).UID
@@ -106,7 +106,7 @@ func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 	})
 	same(t, before, c.settled(t))
 	w.Stop()
-	t.Logf("healed %s after the swap; %s", time.Since(start).Round(time.Second), w.Tally())
+	t.Logf("healed %s after the swap; %s", time.Since(start).Round(time.Second), w.Stats())
 	o := c.clients()
 	c.withKeys(t, keys)(&o)
 	eventually(t, "all that was acknowledged is there", func(ctx context.Context) error {
@@ -114,6 +114,6 @@ func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 		if err != nil {
 			return err
 		}
-		return atLeast(n, w.Tally().Acknowledged)
+		return atLeast(n, w.Stats().Acknowledged)
 	})
 }

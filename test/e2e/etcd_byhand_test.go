@@ -103,7 +103,7 @@ func (c *cluster) RespellURL(t *testing.T, member string) {
 func TestEtcdKeepsEveryWriteWhileClaimsAreDeleted(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 50) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 50) })
 	for _, m := range before.Status.Members {
 		c.DeleteClaims(t, m.Name)
 	}
@@ -134,7 +134,7 @@ func TestEtcdKeepsEveryWriteWhileClaimsAreDeleted(t *testing.T) {
 		return atLeast(3, len(claims.Items))
 	})
 	kept(t, w)
-	if gap := w.Tally().LongestGap; gap > election {
+	if gap := w.Stats().LongestGap; gap > election {
 		t.Errorf("for %s nobody could write", gap)
 	}
 }

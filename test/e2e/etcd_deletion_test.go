@@ -159,7 +159,7 @@ func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
 				apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.ConditionReady) && obj.Status.Ready == "3/3"
 		})
 	})
-	written, lost := w.Tally().Acknowledged, c.pod(t, "etcd-1").UID
+	written, lost := w.Stats().Acknowledged, c.pod(t, "etcd-1").UID
 	c.LosePods(t, "etcd-1")
 	eventually(t, "members are looked after", func(ctx context.Context) error {
 		p := &corev1.Pod{}
@@ -170,7 +170,7 @@ func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
 			return tells(obj, lifecycle.OutcomeSettled, "AsDeclared") == nil && obj.Status.Ready == "3/3"
 		})
 	})
-	eventually(t, "clients go on writing", func(context.Context) error { return atLeast(w.Tally().Acknowledged, written+20) })
+	eventually(t, "clients go on writing", func(context.Context) error { return atLeast(w.Stats().Acknowledged, written+20) })
 	kept(t, w)
 	if now, err := c.belongings(t.Context(), append(serves(), stores()...)...); err != nil || !slices.Equal(now, before) {
 		t.Errorf("there are %v, %v, and there were %v", now, err, before)

@@ -93,7 +93,7 @@ func TestEtcdHealsItsPods(t *testing.T) {
 	}
 	c.noOrphans(t)
 	kept(t, w)
-	if gap := w.Tally().LongestGap; gap > election {
+	if gap := w.Stats().LongestGap; gap > election {
 		t.Errorf("for %s nobody could write", gap)
 	}
 }
@@ -135,7 +135,7 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 	// Before its first snapshot etcd makes a lost database anew from its log.
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.SnapshotCount = 20 })
 	w := c.write(t)
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 100) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 100) })
 	for _, harm := range harms {
 		t.Run(harm.name, func(t *testing.T) {
 			before := c.settled(t)

@@ -104,7 +104,7 @@ func TestEtcdMindsAreChanged(t *testing.T) {
 	c.settled(t)
 	c.noOrphans(t)
 	kept(t, w)
-	if gap := w.Tally().LongestGap; gap > election {
+	if gap := w.Stats().LongestGap; gap > election {
 		t.Errorf("for %s nobody could write", gap)
 	}
 }
@@ -161,7 +161,7 @@ func TestEtcdUpgradesUnderAWriter(t *testing.T) {
 	if id := c.running(t, "3.6.16").Status.ClusterID; id != before {
 		t.Errorf("the cluster was %s, and is %s", before, id)
 	}
-	if gap := w.Tally().LongestGap; gap > election {
+	if gap := w.Stats().LongestGap; gap > election {
 		t.Errorf("during the upgrade nobody could write for %s", gap)
 	}
 	began := time.Now()

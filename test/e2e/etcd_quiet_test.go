@@ -94,9 +94,9 @@ func (c *cluster) overflows(t *testing.T) {
 	}
 }
 
-func (c *cluster) writesAgain(t *testing.T) *consistencyclient.Witness {
+func (c *cluster) writesAgain(t *testing.T) *consistencyclient.Client {
 	t.Helper()
 	w := c.write(t)
-	eventually(t, "clients can write again", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	eventually(t, "clients can write again", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	return w
 }

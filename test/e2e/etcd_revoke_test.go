@@ -35,13 +35,13 @@ func TestEtcdRevokesALeakedAuthority(t *testing.T) {
 	}
 	c.lets(t, forged, true)
 	w := c.write(t, c.reloading(t, before.Status.ClientSecretName))
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 50) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 50) })
 
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.RevokeBefore = new(metav1.Now()) })
 	start := time.Now()
 	c.revoked(t)
 	same(t, before, c.settled(t))
-	t.Logf("revoked after %s; %s", time.Since(start).Round(time.Second), w.Tally())
+	t.Logf("revoked after %s; %s", time.Since(start).Round(time.Second), w.Stats())
 	c.lets(t, forged, false)
 	c.peers(t)
 	if gap := w.LongestGap(start); gap > 10*time.Second {
@@ -156,7 +156,7 @@ func (c *cluster) reloading(t *testing.T, secret string) func(*consistencyclient
 		if err != nil {
 			return nil, err
 		}
-		return consistencyclient.Keys(s, name)
+		return consistencyclient.TLSConfig(s, name)
 	}
 	config := &tls.Config{
 		MinVersion: tls.VersionTLS12, ServerName: name, InsecureSkipVerify: true,

@@ -60,7 +60,7 @@ func TestEtcdVolumesGoWithTheCluster(t *testing.T) {
 	c := formed(t, 3, retention(etcdv1.Delete))
 	w := c.write(t)
 	id := c.get(t).Status.ClusterID
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	w.Stop()
 	c.goes(t)
 	eventually(t, "its volumes are gone", func(ctx context.Context) error {
@@ -97,7 +97,7 @@ func TestEtcdVolumesAreRetained(t *testing.T) {
 	c := formed(t, 1)
 	w := c.write(t)
 	id := c.get(t).Status.ClusterID
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	w.Stop()
 	c.goes(t)
 	left, err := c.volumes(t.Context())
@@ -190,7 +190,7 @@ func TestEtcdGrowsAFullDisk(t *testing.T) {
 	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
 	w := c.write(t)
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	w.Stop()
 	process := c.process(t, "etcd-0")
 	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", process))

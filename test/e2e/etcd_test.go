@@ -222,7 +222,7 @@ func (c *cluster) AddByHand(t *testing.T, role etcd.Role) {
 
 // write lets a witness write through the client Service until the test is over; then
 // nothing that was acknowledged may be lost.
-func (c *cluster) write(t *testing.T, edits ...func(*consistencyclient.Options)) *consistencyclient.Witness {
+func (c *cluster) write(t *testing.T, edits ...func(*consistencyclient.Options)) *consistencyclient.Client {
 	t.Helper()
 	o := c.clients()
 	for _, edit := range edits {
@@ -239,13 +239,13 @@ func (c *cluster) clients() consistencyclient.Options {
 }
 
 // kept ends the writing and holds etcd to what it acknowledged.
-func kept(t *testing.T, w *consistencyclient.Witness) {
+func kept(t *testing.T, w *consistencyclient.Client) {
 	t.Helper()
 	w.Stop()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	lost, err := w.Lost(ctx)
-	tally := w.Tally()
+	tally := w.Stats()
 	t.Log(tally)
 	if err != nil || len(lost) > 0 || tally.Acknowledged < 20 || len(tally.Clusters) != 1 {
 		t.Errorf("lost %.300q of %d, %v; clusters %x", lost, tally.Acknowledged, err, tally.Clusters)

@@ -31,7 +31,7 @@ func (c *cluster) withKeys(t *testing.T, secret string) func(*consistencyclient.
 	if err := api.Get(t.Context(), client.ObjectKey{Namespace: c.key.Namespace, Name: secret}, s); err != nil {
 		t.Fatal(err)
 	}
-	config, err := consistencyclient.Keys(s, c.key.Name+"-client."+c.key.Namespace+".svc")
+	config, err := consistencyclient.TLSConfig(s, c.key.Name+"-client."+c.key.Namespace+".svc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +43,13 @@ func (c *cluster) nobody(t *testing.T, whose string, edit func(*consistencyclien
 	t.Helper()
 	w := c.write(t, edit)
 	eventually(t, whose+" is turned away", func(context.Context) error {
-		if tally := w.Tally(); tally.LastFailure == nil || tally.Failed < 8 {
+		if tally := w.Stats(); tally.LastFailure == nil || tally.Failed < 8 {
 			return fmt.Errorf("%w: %s", errNotYet, tally)
 		}
 		return nil
 	})
 	w.Stop()
-	if n := w.Tally().Acknowledged; n > 0 {
+	if n := w.Stats().Acknowledged; n > 0 {
 		t.Errorf("%d writes of %s were taken", n, whose)
 	}
 }
@@ -201,8 +201,8 @@ func TestEtcdOwnSecrets(t *testing.T) {
 	w := c.write(t, c.withKeys(t, "own-client"))
 	c.nobody(t, "plain text", func(*consistencyclient.Options) {})
 	c.modern(t, a, "own-peer", "own-server", "own-client")
-	before := w.Tally().Acknowledged
-	eventually(t, "writes go on", func(context.Context) error { return atLeast(w.Tally().Acknowledged, before+100) })
+	before := w.Stats().Acknowledged
+	eventually(t, "writes go on", func(context.Context) error { return atLeast(w.Stats().Acknowledged, before+100) })
 	c.settled(t)
 	kept(t, w)
 }
@@ -217,13 +217,13 @@ func TestEtcdOwnSecretsOfTheLegacyAPI(t *testing.T) {
 	c.Apply(t, c.own)
 	c.settled(t)
 	cert, key, ca := a.leaf(t, time.Now().Add(time.Hour))
-	config, err := consistencyclient.Keys(&corev1.Secret{Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}},
+	config, err := consistencyclient.TLSConfig(&corev1.Secret{Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}},
 		"etcd-client."+c.key.Namespace+".svc")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := c.write(t, func(o *consistencyclient.Options) { o.TLS = config })
-	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	c.nobody(t, "a stranger's certificate", func(o *consistencyclient.Options) {
 		cert, key, _ := newAuthority(t).leaf(t, time.Now().Add(time.Hour))
 		pair, err := tls.X509KeyPair(cert, key)

@@ -113,7 +113,7 @@ func TestEtcdServesWhileANodeIsDown(t *testing.T) {
 	})
 	down := time.Now()
 	eventually(t, "writes go on", func(context.Context) error {
-		if t := w.Tally(); t.Silence > time.Second || time.Since(down) < 5*time.Second {
+		if t := w.Stats(); t.SinceLastAck > time.Second || time.Since(down) < 5*time.Second {
 			return fmt.Errorf("%w: %s", errNotYet, t)
 		}
 		return nil

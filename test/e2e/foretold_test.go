@@ -44,7 +44,7 @@ func (c *cluster) observer() previewcheck.Observer {
 
 func look(t *testing.T, o previewcheck.Observer) previewcheck.Snapshot {
 	t.Helper()
-	seen, err := o.Look(t.Context())
+	seen, err := o.Snapshot(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +54,7 @@ func look(t *testing.T, o previewcheck.Observer) previewcheck.Snapshot {
 // happened holds what was foretold to what became of the objects.
 func happened(t *testing.T, what string, report preview.Report, before, after previewcheck.Snapshot) {
 	t.Helper()
-	became, err := previewcheck.Became(api.Scheme(), before, after)
+	became, err := previewcheck.Changes(api.Scheme(), before, after)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,7 +84,7 @@ func TestEtcdOfOneReturnsFromAChangeThatFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := formed(t, 1, version("3.6.16"))
 			before, w := c.get(t), c.write(t)
-			eventually(t, "something is written", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+			eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 			c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
 			c.Apply(t, fail)
 			reason := map[string]lifecycle.PodProblem{"Image": lifecycle.PodProblemImagePullBackOff, "Args": lifecycle.PodProblemCrashLoopBackOff}[name]

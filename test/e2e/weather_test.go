@@ -82,7 +82,7 @@ func TestTheLeaderDies(t *testing.T) {
 func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 	i, c := ready(t, 2), alone(t, 3)
 	pods, w := i.pods(t), c.write(t)
-	eventually(t, "a client writes to etcd", func(context.Context) error { return atLeast(w.Tally().Acknowledged, 20) })
+	eventually(t, "a client writes to etcd", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	before, began := restarts(t), time.Now()
 	hurt(t, "apiserver", "stop")
 	t.Cleanup(func() { hurt(t, "apiserver", "start") })

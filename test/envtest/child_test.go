@@ -158,9 +158,9 @@ func TestCustomResourceAsChild(t *testing.T) {
 	c.edit(t, func(p *appv1.PodSet) { p.Spec.Replicas = 5 })
 	eventually(t, "the cache shows the edit", c.shown(t))
 	c.restart(t)
-	drifts, err := c.applier.Drifts(t.Context(), c.owner, []lifecycle.Object{childSet("a:2")}, true)
+	drifts, err := c.applier.FindDrift(t.Context(), c.owner, []lifecycle.Object{childSet("a:2")}, true)
 	must(t, err)
-	if len(drifts) != 1 || !slices.Equal(drifts[0].Fields, []string{"spec.replicas"}) || !slices.Equal(drifts[0].By, []string{"by-hand"}) {
+	if len(drifts) != 1 || !slices.Equal(drifts[0].Fields, []string{"spec.replicas"}) || !slices.Equal(drifts[0].Managers, []string{"by-hand"}) {
 		t.Errorf("the drift of an edit after a restart: %v", drifts)
 	}
 

@@ -65,7 +65,7 @@ func TestPreviewOfMemcachedChangesMatchesReality(t *testing.T) {
 	tried := map[string]bool{}
 	for _, c := range memcachedChanges {
 		tried[c.field] = true
-		before, err := o.Look(t.Context())
+		before, err := o.Snapshot(t.Context())
 		must(t, err)
 		report := a.foretells(t, preview.Update, c.edit)
 		if c.field == "Paused" && !report.Paused {
@@ -75,9 +75,9 @@ func TestPreviewOfMemcachedChangesMatchesReality(t *testing.T) {
 			t.Errorf("%s: it does not settle: %+v", c.name, report)
 		}
 		a.changes(t, c.edit)
-		after, err := o.Look(t.Context())
+		after, err := o.Snapshot(t.Context())
 		must(t, err)
-		became, err := previewcheck.Became(scheme, before, after)
+		became, err := previewcheck.Changes(scheme, before, after)
 		must(t, err)
 		if len(became) == 0 && c.field != "Paused" {
 			t.Errorf("%s: nothing happened", c.name)
@@ -107,16 +107,16 @@ func TestPreviewOfMemcachedCreationAndDeletionMatchesReality(t *testing.T) {
 	must(t, api.Create(t.Context(), a.lone("new")))
 	a.taken(t, "new")
 	o.Instance = "new"
-	after, err := o.Look(t.Context())
+	after, err := o.Snapshot(t.Context())
 	must(t, err)
-	became, err := previewcheck.Became(scheme, nil, after)
+	became, err := previewcheck.Changes(scheme, nil, after)
 	must(t, err)
 	if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" || len(became) == 0 {
 		t.Errorf("the result (-) differs from the preview (+): %s", diff)
 	}
 	gone := previewcheck.Sorted(a.foretells(t, preview.Delete, func(*cachev1.MemcachedSpec) {}).Resources)
 	o.Instance = "m"
-	now, err := o.Look(t.Context())
+	now, err := o.Snapshot(t.Context())
 	must(t, err)
 	owner, err := get(t, &cachev1.Memcached{}, a.namespace, "m")
 	must(t, err)
@@ -125,7 +125,7 @@ func TestPreviewOfMemcachedCreationAndDeletionMatchesReality(t *testing.T) {
 			t.Errorf("%s would outlive its owner", id)
 		}
 	}
-	became, err = previewcheck.Became(scheme, now, nil)
+	became, err = previewcheck.Changes(scheme, now, nil)
 	must(t, err)
 	if diff := cmp.Diff(became, gone); diff != "" {
 		t.Errorf("the deleted objects (-) differ from the preview (+): %s", diff)

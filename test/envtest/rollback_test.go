@@ -181,7 +181,7 @@ func TestSuspectChangeIsRolledBackUnlessItOnceSettled(t *testing.T) {
 	ringReaches(t, namespace, "r", lifecycle.ConditionRolledBack, metav1.ConditionTrue, "Mad")
 	r := ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, op)
-	setHealth(t, namespace, "r-"+r.Status.Members[0], fakeapp.Mad)
+	setHealth(t, namespace, "r-"+r.Status.Members[0], fakeapp.Inconsistent)
 	r = ringReaches(t, namespace, "r", lifecycle.ConditionStalled, metav1.ConditionTrue, "Mad")
 	if said := messageOf(r.Status.Conditions, lifecycle.ConditionReady); strings.Contains(said, "halts") {
 		t.Errorf("of a spec that worked it says %s", said)

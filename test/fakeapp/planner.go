@@ -97,7 +97,7 @@ func brokenChange(want *Ring) lifecycle.Decision {
 // suspectChange blocks if a member is inconsistent. The spec may be the cause, or the
 // member may have failed by itself.
 func suspectChange(want *Ring, seen World) lifecycle.Decision {
-	if _, inconsistent := seen.find(func(m Member) bool { return m.Pod == Mad }); !inconsistent && want.Spec.Mood != "mad" {
+	if _, inconsistent := seen.find(func(m Member) bool { return m.Pod == Inconsistent }); !inconsistent && want.Spec.Mood != "mad" {
 		return lifecycle.Decision{}
 	}
 	d := lifecycle.Block("Mad", "No member makes sense. Correct spec.mood if it is the reason.")
@@ -211,7 +211,7 @@ func (Planner) Retain(now, earlier *Ring) []string {
 // Unknowns reports the pods in an unknown state.
 func (Planner) Unknowns(seen World) (all []string) {
 	for _, m := range seen.Members {
-		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost && m.Pod != Mad {
+		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost && m.Pod != Inconsistent {
 			all = append(all, "The state of "+m.Name+".")
 		}
 	}

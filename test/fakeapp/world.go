@@ -12,7 +12,7 @@ const (
 	Starting Health = "Starting"
 	Healthy  Health = "Healthy"
 	Lost     Health = "Lost"
-	Mad      Health = "Mad"
+	Inconsistent      Health = "Mad"
 )
 
 // Member is a member in either system, or in both.

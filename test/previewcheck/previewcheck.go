@@ -38,8 +38,8 @@ type Observer struct {
 // Snapshot contains the applied objects by kind and name.
 type Snapshot map[string]*unstructured.Unstructured
 
-// Look returns the applied objects that are not being deleted.
-func (o Observer) Look(ctx context.Context) (Snapshot, error) {
+// Snapshot returns the applied objects that are not being deleted.
+func (o Observer) Snapshot(ctx context.Context) (Snapshot, error) {
 	seen := Snapshot{}
 	for _, gvk := range o.Kinds {
 		list := &unstructured.UnstructuredList{}
@@ -73,8 +73,8 @@ func stripped(u unstructured.Unstructured) *unstructured.Unstructured {
 	return &u
 }
 
-// Became returns the changes from one snapshot to the other, sorted by kind and name.
-func Became(scheme *runtime.Scheme, before, after Snapshot) ([]preview.Resource, error) {
+// Changes returns the changes from one snapshot to the other, sorted by kind and name.
+func Changes(scheme *runtime.Scheme, before, after Snapshot) ([]preview.Resource, error) {
 	types := applyconfigurations.NewTypeConverter(scheme)
 	var all []preview.Resource
 	for id, was := range before {

@@ -78,7 +78,7 @@ func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s 
 	if err := d.note(ctx, want, s); err != nil {
 		return err
 	}
-	return apply.One(ctx, d.client, d.live, want, set)
+	return apply.ApplyOne(ctx, d.client, d.live, want, set)
 }
 
 // note writes the version on the member's volume, and makes it if it is not there.
@@ -96,7 +96,7 @@ func (d *Driver) note(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle
 	case err != nil:
 		return fmt.Errorf("cannot read the volume of %s: %w", s.Target, err)
 	case have.DeletionTimestamp != nil:
-		return &apply.GoingError{Kind: "PersistentVolumeClaim", Name: claim.Name}
+		return &apply.StillDeletingError{Kind: "PersistentVolumeClaim", Name: claim.Name}
 	case have.Annotations[etcd.AnnotationVersion] == claim.Annotations[etcd.AnnotationVersion]:
 		return nil
 	}

@@ -59,7 +59,7 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 			return answer{}
 		}
 		state := pod.Of(found, etcd.Name)
-		if state.Ended {
+		if state.Finished {
 			return answer{}
 		}
 		u, err := url.Parse(etcd.ClientURL(want, name))
@@ -68,7 +68,7 @@ func (d *Driver) ask(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k k
 		}
 		p := patience(found, state.Ready)
 		a := d.reach(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, p)
-		return a.probed(state.Ready && !state.Leaving)
+		return a.probed(state.Ready && !state.Terminating)
 	})
 }
 

@@ -101,8 +101,8 @@ func template(annotations map[string]string) (revision, version string) {
 func podOf(found *corev1.Pod) (p etcd.Pod, lastWords string) {
 	s := pod.Of(found, etcd.Name)
 	p = etcd.Pod{
-		Exists: true, Ready: s.Ready, Leaving: s.Leaving, Ended: s.Ended,
-		Node: found.Spec.NodeName, Trouble: s.Trouble, Detail: s.Detail, Since: s.Since,
+		Exists: true, Ready: s.Ready, Leaving: s.Terminating, Ended: s.Finished,
+		Node: found.Spec.NodeName, Trouble: s.Problem, Detail: s.Detail, Since: s.Since,
 	}
 	p.Revision, p.Version = template(found.Annotations)
 	p.Exposure = etcd.Exposure(found.Labels[etcd.LabelExposed])

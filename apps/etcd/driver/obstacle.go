@@ -81,7 +81,7 @@ func (d *Driver) holder(ctx context.Context, want *etcdv1.EtcdCluster, name stri
 // applied. What is only about to go is waited for.
 func (d *Driver) inTheWay(want *etcdv1.EtcdCluster, obj client.Object) etcd.Obstacle {
 	var foreign *apply.ForeignError
-	var going *apply.GoingError
+	var going *apply.StillDeletingError
 	switch err := apply.Taken(d.client.Scheme(), etcd.Name, want, obj); {
 	case errors.As(err, &foreign):
 		return etcd.Obstacle{Kind: foreign.Kind, Name: foreign.Name, Owner: foreign.Owner}

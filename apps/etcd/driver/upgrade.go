@@ -20,7 +20,7 @@ func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members
 		lastWords := ""
 		if found := p.pods[m.Name]; found != nil {
 			m.Pod.Snapshots = etcd.Snapshots(found.Annotations[etcd.AnnotationSnapshots])
-			lastWords = pod.Of(found, etcd.Name).Epitaph
+			lastWords = pod.Of(found, etcd.Name).LastTerminationMessage
 		}
 		m.Volume.Spoiled = m.Bootstrap == etcd.BootstrapDisabled && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
 		m.OldLog = etcd.OldLog(want, *m, said[m.Name].status.GetStorageVersion(), lastWords)

@@ -49,10 +49,10 @@ func (d Driver) Observe(ctx context.Context, obj *cachev1.Memcached) (memcached.
 	present := newTemplate(dep, pods.Items)
 	for i := range pods.Items {
 		// A finished pod (evicted, failed) is no server. The Deployment replaces it.
-		if p := pod.Of(&pods.Items[i], memcached.Name); !p.Ended {
+		if p := pod.Of(&pods.Items[i], memcached.Name); !p.Finished {
 			seen.Pods = append(seen.Pods, memcached.Pod{
-				Name: pods.Items[i].Name, Ready: p.Ready, Terminating: p.Leaving, Updated: templateOf(&pods.Items[i]) == present,
-				Problem: p.Trouble, Detail: p.Detail, Since: p.Since,
+				Name: pods.Items[i].Name, Ready: p.Ready, Terminating: p.Terminating, Updated: templateOf(&pods.Items[i]) == present,
+				Problem: p.Problem, Detail: p.Detail, Since: p.Since,
 			})
 		}
 	}

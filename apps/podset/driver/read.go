@@ -41,7 +41,7 @@ func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
 			break
 		}
 		state = pod.Of(p, c.Name)
-		seen.Problem, seen.Detail = state.Trouble, state.Detail
+		seen.Problem, seen.Detail = state.Problem, state.Detail
 		if seen.Problem != lifecycle.PodProblemNone {
 			seen.Since = state.Since
 		}

@@ -113,7 +113,7 @@ func (s *testEnv) injectAndRecover(ctx context.Context, x *subject, b fault) (h 
 		return h, err
 	}
 	w := consistencyclient.Start(ctx, consistencyclient.Options{
-		Find: consistencyclient.Service(s.cache, x.service), Pace: writeInterval, Prefix: fmt.Sprintf("%s/%d/", x.name, time.Now().UnixNano()),
+		Find: consistencyclient.Service(s.cache, x.service), Interval: writeInterval, Prefix: fmt.Sprintf("%s/%d/", x.name, time.Now().UnixNano()),
 	})
 	defer w.Stop()
 	if err := s.waitForWrites(ctx, w, minWrites); err != nil {
@@ -127,7 +127,7 @@ func (s *testEnv) injectAndRecover(ctx context.Context, x *subject, b fault) (h 
 		return h, err
 	}
 	// A gap that has started must end before it is measured.
-	if err := s.waitForWrites(ctx, w, w.Tally().Acknowledged+minWrites); err != nil {
+	if err := s.waitForWrites(ctx, w, w.Stats().Acknowledged+minWrites); err != nil {
 		return h, err
 	}
 	h.Gap = w.LongestGap(began).Seconds()
@@ -140,9 +140,9 @@ func (s *testEnv) injectAndRecover(ctx context.Context, x *subject, b fault) (h 
 // a few milliseconds.
 const writeInterval = 5 * time.Millisecond
 
-func (s *testEnv) waitForWrites(ctx context.Context, w *consistencyclient.Witness, acknowledged int) error {
+func (s *testEnv) waitForWrites(ctx context.Context, w *consistencyclient.Client, acknowledged int) error {
 	return s.until(ctx, "a client writes", func(context.Context) error {
-		if t := w.Tally(); t.Acknowledged < acknowledged {
+		if t := w.Stats(); t.Acknowledged < acknowledged {
 			return fmt.Errorf("%s", t)
 		}
 		return nil
@@ -200,9 +200,9 @@ func (s *testEnv) podStart(ctx context.Context, x *subject, since time.Time) (fl
 }
 
 // checkWrites reads back all acknowledged writes.
-func (h *sampleUnderWrites) checkWrites(ctx context.Context, w *consistencyclient.Witness) error {
+func (h *sampleUnderWrites) checkWrites(ctx context.Context, w *consistencyclient.Client) error {
 	w.Stop()
-	h.Acknowledged = w.Tally().Acknowledged
+	h.Acknowledged = w.Stats().Acknowledged
 	lost, err := w.Lost(ctx)
 	if err == nil && len(lost) > 0 {
 		err = fmt.Errorf("%d of %d acknowledged writes are lost, such as %s", len(lost), h.Acknowledged, lost[0])
