@@ -29,6 +29,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/governor-dev/governor/engine/internal/budget"
+	"github.com/governor-dev/governor/engine/internal/crd"
+	"github.com/governor-dev/governor/engine/internal/enforce"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -70,9 +73,9 @@ const DefaultBudget = 5
 type Operator struct {
 	mgr      manager.Manager
 	options  Options
-	budget   *budget
-	kinds    *crdWatcher
-	policies *policyStore
+	budget   *budget.Budget
+	kinds    *crd.Watcher
+	policies *enforce.Store
 	// advice and previews are nil without webhooks.
 	advice, previews *router
 	// running are the applications, which end when all their steps have.
@@ -94,15 +97,15 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	kinds := newCRDWatcher(mgr)
+	kinds := crd.NewWatcher(mgr)
 	if err := mgr.Add(kinds); err != nil {
 		return nil, fmt.Errorf("cannot watch custom resource definitions: %w", err)
 	}
-	rules, err := watchRules(mgr, kinds, o)
+	rules, err := enforce.Watch(mgr, kinds, o.namespaces(), o.PolicyStatus, o.Now)
 	if err != nil {
 		return nil, fmt.Errorf("cannot watch policies: %w", err)
 	}
-	op := &Operator{mgr: mgr, options: o, budget: newBudget(o.Budget, o.Now), kinds: kinds, policies: rules}
+	op := &Operator{mgr: mgr, options: o, budget: budget.New(o.Budget, o.Now), kinds: kinds, policies: rules}
 	if o.Webhooks {
 		op.advice, op.previews = newRouter(mgr, AdvicePath), newRouter(mgr, PreviewPath)
 	}

@@ -6,66 +6,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/engine/internal/enforce"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/policy"
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// approvedIndex finds approvals by the object that they name.
-const approvedIndex = "governor.dev/approved"
-
-func indexApproved(obj client.Object) []string {
-	a, ok := obj.(*v1alpha1.Approval)
-	if !ok {
-		return nil
-	}
-	return []string{approved(schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}, a.Spec.Object.Name)}
-}
-
-func approved(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
-
-// approvalChanged wakes the object that is named, unless only the status changed.
-func (r *policyStore) approvalChanged(old, now client.Object) {
-	if old != nil && now != nil && old.GetGeneration() == now.GetGeneration() {
-		return
-	}
-	for _, obj := range []client.Object{old, now} {
-		if a, ok := obj.(*v1alpha1.Approval); ok {
-			f := r.running()[schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}]
-			if f != nil {
-				f.wake(types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.Object.Name})
-			}
-			return
-		}
-	}
-}
-
-// readAgain wakes the objects of all approvals: who was woken before they could be read
-// has read none.
-func (r *policyStore) readAgain(ctx context.Context) {
-	list := &v1alpha1.ApprovalList{}
-	if err := r.approvals.list(ctx, list); err != nil {
-		return // it ends, and begins anew
-	}
-	for i := range list.Items {
-		r.approvalChanged(nil, &list.Items[i])
-	}
-}
-
 // approvals are those that name the object.
 func (e *engine[T, W]) approvals(ctx context.Context, key types.NamespacedName) []*v1alpha1.Approval {
-	if e.operator.policies.approvals == nil {
+	if e.operator.policies.Approvals == nil {
 		return nil
 	}
 	list := &v1alpha1.ApprovalList{}
-	err := e.operator.policies.approvals.list(ctx, list, client.InNamespace(key.Namespace),
-		client.MatchingFields{approvedIndex: approved(e.gvk.GroupKind(), key.Name)})
+	err := e.operator.policies.Approvals.List(ctx, list, client.InNamespace(key.Namespace),
+		client.MatchingFields{enforce.ApprovedIndex: enforce.ApprovedObject(e.gvk.GroupKind(), key.Name)})
 	if err != nil {
 		logf.FromContext(ctx).Error(err, "approvals cannot be read, so none counts")
 		return nil

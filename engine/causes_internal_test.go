@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/governor-dev/governor/engine/internal/memory"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -45,10 +46,10 @@ func TestCauses(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			var all causes
+			var all memory.Causes
 			var got []string
 			for word := range strings.FieldsSeq(c.story) {
-				d := all.trace(types.NamespacedName{Name: "a"}, caused(word), func(s lifecycle.Step) bool { return slices.Contains(strings.Fields(c.repairs), s.Name) },
+				d := all.Trace(types.NamespacedName{Name: "a"}, caused(word), func(s lifecycle.Step) bool { return slices.Contains(strings.Fields(c.repairs), s.Name) },
 					func() lifecycle.Cause { t.Error("an operator that saw it all reads no history"); return "" })
 				if d.Outcome != lifecycle.OutcomeSettled {
 					got = append(got, string(d.Step.Cause))
@@ -80,12 +81,12 @@ func TestCausesAfterARestart(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			var all causes
+			var all memory.Causes
 			var got []string
 			key := types.NamespacedName{Name: "a"}
 			for word := range strings.FieldsSeq(c.story) {
-				all.meet(key, c.unfinished)
-				d := all.trace(key, caused(word), func(s lifecycle.Step) bool { return s.Name != "Grow" }, func() lifecycle.Cause { return c.recorded })
+				all.Meet(key, c.unfinished)
+				d := all.Trace(key, caused(word), func(s lifecycle.Step) bool { return s.Name != "Grow" }, func() lifecycle.Cause { return c.recorded })
 				if d.Outcome != lifecycle.OutcomeSettled {
 					got = append(got, string(d.Step.Cause))
 				}

@@ -14,50 +14,6 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// observeOnly is what a paused object gets of a turn: how it is, and what others changed.
-func (e *engine[T, W]) observeOnly(ctx context.Context, r *result[T, W]) {
-	sight := e.app.Planner.Next(r.obj, r.seen, e.now())
-	r.sight = &sight
-	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
-	if err == nil {
-		r.drifts, err = e.applier.FindDrift(ctx, r.obj, uncertified(wanted), e.isProvided(ctx, r))
-	}
-	if err == nil {
-		err = e.overdue(ctx, r, wanted)
-	}
-	if err != nil {
-		logf.FromContext(ctx).V(1).Info("cannot see all drift of a paused object", "cause", err.Error())
-	}
-}
-
-// overdue names the Secrets whose certificates a pause keeps from being renewed. Nothing is
-// written; the object has another turn when the next certificate is due.
-func (e *engine[T, W]) overdue(ctx context.Context, r *result[T, W], wanted []lifecycle.Object) error {
-	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
-	if err != nil {
-		return err
-	}
-	r.due = filled.Due
-	for _, i := range filled.Issued {
-		r.overdue = append(r.overdue, i.Secret)
-	}
-	slices.Sort(r.overdue)
-	r.overdue = slices.Compact(r.overdue)
-	return nil
-}
-
-// overdueFact is the condition while a pause keeps certificates from being renewed.
-func overdueFact(secrets []string) []lifecycle.Condition {
-	if len(secrets) == 0 {
-		return nil
-	}
-	return []lifecycle.Condition{{
-		Type: lifecycle.ConditionCertificatesDue, Status: metav1.ConditionTrue, Reason: lifecycle.ConditionPaused, Message: fmt.Sprintf(
-			"Certificates are missing or due for renewal in the Secrets %s. The object is paused; end the pause to renew them.",
-			strings.Join(secrets, ", ")),
-	}}
-}
-
 // applyAroundDrift provides around what others changed. What was provided before a restart is known
 // from the revision. Certificates are none of it: they are mended in any case.
 func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *result[T, W], wanted, filled []lifecycle.Object) error {

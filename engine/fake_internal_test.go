@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/governor-dev/governor/engine/internal/budget"
+	"github.com/governor-dev/governor/engine/internal/enforce"
 )
 
 // fake is the least custom resource.
@@ -27,7 +30,7 @@ func (f *fake) DeepCopyObject() runtime.Object {
 
 func testEngine(now time.Time) *engine[*fake, struct{}] {
 	return &engine[*fake, struct{}]{
-		operator: &Operator{options: Options{Now: func() time.Time { return now }}, budget: newBudget(1, func() time.Time { return now }), policies: &policyStore{}},
+		operator: &Operator{options: Options{Now: func() time.Time { return now }}, budget: budget.New(1, func() time.Time { return now }), policies: &enforce.Store{}},
 		backoff:  workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](firstRetry, lastRetry),
 	}
 }

@@ -38,13 +38,10 @@ var (
 	drifted = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "governor_drifted_objects", Help: "Objects of which others changed something that is left as it is.",
 	}, []string{"app"})
-	slots = prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "governor_budget_slots_taken", Help: "Slots of the fleet's disruption budget in use.",
-	})
 )
 
 func init() {
-	metrics.Registry.MustRegister(running, objects, steps, holds, writes, panics, readyAfter, drifted, slots)
+	metrics.Registry.MustRegister(running, objects, steps, holds, writes, panics, readyAfter, drifted)
 }
 
 func (e *engine[T, W]) measure(r *result[T, W]) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +20,7 @@ func (e *engine[T, W]) policy(obj lifecycle.Object) policy.Effective {
 }
 
 func (e *engine[T, W]) selecting(obj lifecycle.Object) policy.Set {
-	return e.operator.policies.selecting(e.subject(obj))
+	return e.operator.policies.Selecting(e.subject(obj))
 }
 
 // subject is the object as policies see it.
@@ -32,31 +31,8 @@ func (e *engine[T, W]) subject(obj client.Object) policy.Object {
 	}
 }
 
-// isPaused reports whether the object itself or a policy asks to keep the hands off.
-func (e *engine[T, W]) isPaused(obj lifecycle.Object) bool {
-	return asksForPause(obj) || e.policy(obj).Paused()
-}
-
-func asksForPause(obj lifecycle.Object) bool {
-	p, ok := obj.(lifecycle.Pausable)
-	return ok && p.IsPaused() || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
-}
-
-// whyPaused says who pauses the object, and what resumes it.
-func (e *engine[T, W]) whyPaused(obj lifecycle.Object) string {
-	by := e.policy(obj).PausedBy
-	var ways []string
-	if len(by) > 0 {
-		ways = append(ways, fmt.Sprintf("spec.paused of %s", policy.Said(by)))
-	}
-	if asksForPause(obj) {
-		ways = append(ways, "spec.paused or the annotation "+lifecycle.AnnotationPaused)
-	}
-	return "The operator observes only. Remove " + strings.Join(ways, ", and ") + " to resume."
-}
-
-// peers implements fleet: the application's objects as the cache has them.
-func (e *engine[T, W]) peers(ctx context.Context) ([]policy.Peer, error) {
+// Peers implements fleet: the application's objects as the cache has them.
+func (e *engine[T, W]) Peers(ctx context.Context) ([]policy.Peer, error) {
 	list, err := e.blankList()
 	if err != nil {
 		return nil, err
@@ -74,8 +50,8 @@ func (e *engine[T, W]) peers(ctx context.Context) ([]policy.Peer, error) {
 	return all, err
 }
 
-// called implements fleet.
-func (e *engine[T, W]) called(o policy.Object) string {
+// HolderName implements fleet.
+func (e *engine[T, W]) HolderName(o policy.Object) string {
 	return e.holder(types.NamespacedName{Namespace: o.Namespace, Name: o.Name})
 }
 

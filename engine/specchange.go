@@ -84,7 +84,7 @@ func (e *engine[T, W]) lastSettled(ctx context.Context, obj T) (revision.Revisio
 		return revision.Revision{}, err
 	}
 	of := settledSpec{uid: obj.GetUID(), generation: obj.GetGeneration(), digest: digest}
-	if known, ok := e.settled.get(key); ok && known.uid == of.uid && known.generation == of.generation && known.digest == digest {
+	if known, ok := e.settled.Get(key); ok && known.uid == of.uid && known.generation == of.generation && known.digest == digest {
 		return known.last, nil
 	}
 	all, err := e.revisions.List(ctx, obj)
@@ -92,6 +92,6 @@ func (e *engine[T, W]) lastSettled(ctx context.Context, obj T) (revision.Revisio
 		return revision.Revision{}, err
 	}
 	of.last, _ = revision.LastSettled(all, digest)
-	e.settled.put(key, of)
+	e.settled.Put(key, of)
 	return of.last, nil
 }

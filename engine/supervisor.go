@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/governor-dev/governor/engine/internal/caching"
 	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -59,10 +60,10 @@ func (s *supervisor[T, W]) Start(ctx context.Context) error {
 func (s *supervisor[T, W]) once(ctx context.Context, log logr.Logger, gvk schema.GroupVersionKind) {
 	running.WithLabelValues(s.app.Name).Set(0)
 	log.Info("waiting for the CRD", "kind", gvk.Kind, "group", gvk.Group)
-	d, err := s.operator.kinds.appear(ctx, gvk)
+	d, err := s.operator.kinds.Appear(ctx, gvk)
 	if err == nil {
-		log.Info("running", "crd", d.name)
-		err = s.operator.kinds.during(ctx, d, s.run)
+		log.Info("running", "crd", d.Name)
+		err = s.operator.kinds.During(ctx, d, s.run)
 	}
 	if err != nil && ctx.Err() == nil {
 		log.Error(err, "the application could not run and will be started again", "in", again)
@@ -80,7 +81,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 func (s *supervisor[T, W]) run(ctx context.Context) error {
-	names := &specManagers{}
+	names := &caching.SpecManagers{}
 	store, err := s.newCache(ctx, names)
 	if err != nil {
 		return err
@@ -98,8 +99,8 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	if err := s.warm(ctx, c); err != nil {
 		return err
 	}
-	s.operator.policies.await(ctx)
-	defer s.operator.policies.join(e.gvk.GroupKind(), e)()
+	s.operator.policies.Await(ctx)
+	defer s.operator.policies.Join(e.gvk.GroupKind(), e)()
 	s.ahead.engine.Store(e)
 	defer s.ahead.engine.Store(nil)
 	select {
@@ -111,8 +112,8 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	}
 	running.WithLabelValues(s.app.Name).Set(1)
 	defer forgetApp(s.app.Name)
-	defer s.operator.budget.releaseApp(s.app.Name)
-	defer s.operator.policies.dropApp(s.app.Name)
+	defer s.operator.budget.ReleaseApp(s.app.Name)
+	defer s.operator.policies.DropApp(s.app.Name)
 	return c.Start(ctx)
 }
 
@@ -125,7 +126,7 @@ func (s *supervisor[T, W]) warm(ctx context.Context, c controller.Controller) er
 	return w.Warmup(ctx)
 }
 
-func (s *supervisor[T, W]) newEngine(store cache.Cache, names *specManagers) (*engine[T, W], error) {
+func (s *supervisor[T, W]) newEngine(store cache.Cache, names *caching.SpecManagers) (*engine[T, W], error) {
 	mgr := s.operator.mgr
 	c, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),

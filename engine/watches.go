@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/governor-dev/governor/engine/internal/caching"
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -25,16 +26,16 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // newCache returns the application's own cache: its custom resources, and what
 // bears its label. Nothing else of the cluster is kept in memory.
-func (s *supervisor[T, W]) newCache(ctx context.Context, names *specManagers) (cache.Cache, error) {
+func (s *supervisor[T, W]) newCache(ctx context.Context, names *caching.SpecManagers) (cache.Cache, error) {
 	mgr := s.operator.mgr
-	lean := cache.ByObject{Transform: names.strip}
+	lean := cache.ByObject{Transform: names.Strip}
 	byObject := map[client.Object]cache.ByObject{s.app.newObject(): lean}
 	mine := labels.SelectorFromSet(labels.Set{lifecycle.LabelApp: s.app.Name})
 	for _, obj := range s.app.Owns {
 		byObject[obj] = cache.ByObject{Label: mine}
 	}
 	for _, obj := range s.app.Watches {
-		byObject[obj] = cache.ByObject{Label: mine, Transform: trim}
+		byObject[obj] = cache.ByObject{Label: mine, Transform: caching.Trim}
 	}
 	store, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -54,7 +55,7 @@ func (s *supervisor[T, W]) index(ctx context.Context, store cache.Cache) error {
 		}
 	}
 	for _, obj := range s.app.Watches {
-		if err := store.IndexField(ctx, obj, instanceIndex, indexInstance); err != nil {
+		if err := store.IndexField(ctx, obj, caching.InstanceIndex, caching.IndexInstance); err != nil {
 			return fmt.Errorf("cannot index %T: %w", obj, err)
 		}
 	}
@@ -86,7 +87,7 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		source.Kind[client.Object](store, s.app.newObject(), &handler.EnqueueRequestForObject{}, e.ignoreOwnWrites()),
 		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
 	}
-	hears := ownedHandler{gather: s.app.Gather, heard: e.applyCache.heard}
+	hears := ownedHandler{gather: s.app.Gather, heard: e.applyCache.Heard}
 	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
 		sources = append(sources, source.Kind(store, obj, hears.belongings()))
 	}
@@ -108,4 +109,20 @@ func guarded(sentinel lifecycle.Sentinel) source.Source {
 		go sentinel.Guard(ctx, func(key types.NamespacedName) { q.Add(reconcile.Request{NamespacedName: key}) })
 		return nil
 	})
+}
+
+// watchWaves lets those that wait look again when an object of the application is well
+// again, or not any more.
+func (e *engine[T, W]) watchWaves() handler.EventHandler {
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, _ event.CreateEvent, _ queue) { e.operator.policies.Broke() },
+		DeleteFunc: func(_ context.Context, _ event.DeleteEvent, _ queue) { e.operator.policies.Broke() },
+		UpdateFunc: func(_ context.Context, u event.UpdateEvent, _ queue) {
+			was, ok := u.ObjectOld.(T)
+			is, same := u.ObjectNew.(T)
+			if ok && same && !e.peer(was).Equal(e.peer(is)) {
+				e.operator.policies.Broke()
+			}
+		},
+	}
 }

@@ -53,7 +53,7 @@ type Status struct {
 }
 
 // RingList is a list of rings.
-type RingList struct { //nolint:revive // the API machinery wants this name
+type RingList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata,omitempty"`
 

@@ -1,0 +1,29 @@
+package engine
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// finalize lets the object go once it is settled.
+func (e *engine[T, W]) finalize(ctx context.Context, r *result[T, W]) {
+	if !deleting(r.obj) || r.decision.Outcome != lifecycle.OutcomeSettled {
+		return
+	}
+	e.letGo(ctx, r)
+}
+
+// edit writes the object's metadata, if nobody else did meanwhile.
+func (e *engine[T, W]) edit(ctx context.Context, r *result[T, W], base T) {
+	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
+	if err := e.client.Patch(ctx, r.obj, patch); client.IgnoreNotFound(err) != nil {
+		r.cause = err
+		r.decision = explain(err)
+		return
+	}
+	e.tracker.Wrote(r.key, r.obj)
+	r.before = r.obj.DeepCopyObject().(T)
+}

@@ -1,0 +1,53 @@
+package enforce
+
+import (
+	"context"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+)
+
+// ApprovedIndex finds approvals by the object that they name.
+const ApprovedIndex = "governor.dev/approved"
+
+func indexApproved(obj client.Object) []string {
+	a, ok := obj.(*v1alpha1.Approval)
+	if !ok {
+		return nil
+	}
+	return []string{ApprovedObject(schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}, a.Spec.Object.Name)}
+}
+
+// ApprovedObject is the value of the index ApprovedIndex for an object.
+func ApprovedObject(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
+
+// approvalChanged wakes the object that is named, unless only the status changed.
+func (r *Store) approvalChanged(old, now client.Object) {
+	if old != nil && now != nil && old.GetGeneration() == now.GetGeneration() {
+		return
+	}
+	for _, obj := range []client.Object{old, now} {
+		if a, ok := obj.(*v1alpha1.Approval); ok {
+			f := r.running()[schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}]
+			if f != nil {
+				f.Wake(types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.Object.Name})
+			}
+			return
+		}
+	}
+}
+
+// readAgain wakes the objects of all approvals: who was woken before they could be read
+// has read none.
+func (r *Store) readAgain(ctx context.Context) {
+	list := &v1alpha1.ApprovalList{}
+	if err := r.Approvals.List(ctx, list); err != nil {
+		return // it ends, and begins anew
+	}
+	for i := range list.Items {
+		r.approvalChanged(nil, &list.Items[i])
+	}
+}

@@ -1,0 +1,207 @@
+// Package enforce keeps the cluster's policies and approvals in memory, wakes the objects
+// that a change of them concerns, and writes the status of policies.
+package enforce
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/engine/internal/crd"
+	"github.com/governor-dev/governor/engine/internal/kindcache"
+	"github.com/governor-dev/governor/lifecycle/policy"
+)
+
+// Store are what people say may be done: the cluster's policies and approvals, known
+// once to the whole process. The zero value knows of none.
+type Store struct {
+	policies  *kindcache.Cache
+	Approvals *kindcache.Cache
+
+	All atomic.Pointer[policy.Set]
+
+	mu     sync.Mutex
+	byName map[string]*policy.Policy
+	fleets map[schema.GroupKind]Fleet
+	// holding are the policies that hold a step of an object, by who it is.
+	holding map[string][]string
+	// waves wake the objects that wait for a wave before theirs.
+	waves map[string]func()
+	// stirred has an entry when any of this has changed.
+	stirred chan struct{}
+}
+
+// Fleet are all objects of one application.
+type Fleet interface {
+	// Peers are the objects as they are known here.
+	Peers(ctx context.Context) ([]policy.Peer, error)
+	// Wake lets one of them take another turn now.
+	Wake(key types.NamespacedName)
+	// HolderName is how one of them is called in the whole operator.
+	HolderName(o policy.Object) string
+}
+
+// Watch adds to the manager what knows the policies and approvals, if its scheme
+// knows their kinds.
+func Watch(mgr manager.Manager, kinds *crd.Watcher, namespaces map[string]cache.Config, status bool, now func() time.Time) (*Store, error) {
+	r := &Store{stirred: make(chan struct{}, 1)}
+	if !mgr.GetScheme().Recognizes(v1alpha1.GroupVersion.WithKind("OperationPolicy")) {
+		return r, nil
+	}
+	options := cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields(),
+	}
+	r.policies = &kindcache.Cache{
+		Mgr: mgr, Kinds: kinds, Gvk: v1alpha1.GroupVersion.WithKind("OperationPolicy"), Blank: &v1alpha1.OperationPolicy{},
+		Options: options, Changed: r.policyChanged, Complete: r.forgetOthers, Known: make(chan struct{}),
+	}
+	r.Approvals = &kindcache.Cache{
+		Mgr: mgr, Kinds: kinds, Gvk: v1alpha1.GroupVersion.WithKind("Approval"), Blank: &v1alpha1.Approval{},
+		Options: options, Indices: map[string]client.IndexerFunc{ApprovedIndex: indexApproved},
+		Changed: r.approvalChanged, Complete: r.readAgain, Known: make(chan struct{}),
+	}
+	if err := mgr.Add(r.policies); err != nil {
+		return nil, err
+	}
+	if err := mgr.Add(r.Approvals); err != nil {
+		return nil, err
+	}
+	if !status {
+		return r, nil
+	}
+	return r, mgr.Add(&policyStatusWriter{mgr: mgr, rules: r, now: now})
+}
+
+// Await returns when it is known what is forbidden.
+func (r *Store) Await(ctx context.Context) {
+	if r.policies != nil {
+		r.policies.Await(ctx)
+		r.Approvals.Await(ctx)
+	}
+}
+
+// Selecting returns the policies that are about the object.
+func (r *Store) Selecting(o policy.Object) policy.Set {
+	if all := r.All.Load(); all != nil {
+		return all.Selecting(o)
+	}
+	return nil
+}
+
+// policyChanged reads the policy anew, unless only its status changed, and wakes the
+// objects that it selects or has selected.
+func (r *Store) policyChanged(old, now client.Object) {
+	if old != nil && now != nil && old.GetGeneration() == now.GetGeneration() {
+		return
+	}
+	name := cmp.Or(now, old).GetName()
+	was, is := r.learn(name, now)
+	r.wakeAll(func(o policy.Object) bool {
+		return was != nil && was.Selects(o) || is != nil && is.Selects(o)
+	})
+}
+
+// forgetOthers drops the policies that went while nobody watched.
+func (r *Store) forgetOthers(ctx context.Context) {
+	list := &v1alpha1.OperationPolicyList{}
+	if err := r.policies.List(ctx, list); err != nil {
+		return // it ends, and begins anew
+	}
+	there := map[string]bool{}
+	for i := range list.Items {
+		there[list.Items[i].Name] = true
+	}
+	r.mu.Lock()
+	known := slices.Collect(maps.Keys(r.byName))
+	r.mu.Unlock()
+	for _, name := range known {
+		if there[name] {
+			continue
+		}
+		if was, _ := r.learn(name, nil); was != nil {
+			r.wakeAll(was.Selects)
+		}
+	}
+}
+
+func (r *Store) learn(name string, now client.Object) (was, is *policy.Policy) {
+	if p, ok := now.(*v1alpha1.OperationPolicy); ok {
+		is = policy.New(p)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was = r.byName[name]
+	if r.byName == nil {
+		r.byName = map[string]*policy.Policy{}
+	}
+	delete(r.byName, name)
+	if is != nil {
+		r.byName[name] = is
+	}
+	all := policy.Set(slices.SortedFunc(maps.Values(r.byName), func(a, b *policy.Policy) int { return cmp.Compare(a.Name, b.Name) }))
+	r.All.Store(&all)
+	r.markDirty()
+	return was, is
+}
+
+// wakeAll wakes every object that is meant.
+func (r *Store) wakeAll(meant func(policy.Object) bool) {
+	for _, f := range r.running() {
+		peers, err := f.Peers(context.Background())
+		if err != nil {
+			continue // its cache has ended, and with it its turns
+		}
+		for _, p := range peers {
+			if meant(p.Object) {
+				f.Wake(types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+			}
+		}
+	}
+}
+
+// Peers are all objects that the operator runs.
+func (r *Store) Peers(ctx context.Context) ([]policy.Peer, error) {
+	var all []policy.Peer
+	for _, f := range r.running() {
+		some, err := f.Peers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func (r *Store) running() map[schema.GroupKind]Fleet {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.fleets)
+}
+
+// Join makes an application's objects known to the others, until leave is called.
+func (r *Store) Join(kind schema.GroupKind, f Fleet) (leave func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.fleets == nil {
+		r.fleets = map[schema.GroupKind]Fleet{}
+	}
+	r.fleets[kind] = f
+	r.markDirty()
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.fleets, kind)
+	}
+}
