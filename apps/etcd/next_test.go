@@ -108,23 +108,23 @@ func grows() map[string]page {
 		"InSync":       {"a read that the kubelet did is enough, for the others are a quorum without it", resized(5), unheard(serving(3), time.Second), "Proceed Promote e-3 (LearnerCaughtUp)"},
 		"InSyncAlone":  {"but not where the quorum would hang on it", resized(2), unheard(serving(1), time.Second), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
 		"InSyncOld":    {"before 3.5 the kubelet only connects", resized(5), unheard(serving(3), time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Version = "3.4.23" }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"Mute":         {"who has all data and serves nobody needs an entry", resized(2), unheard(serving(1), 15*time.Second), "Proceed Nudge e-3 (MemberMute)"},
+		"Mute":         {"who has all data and serves nobody needs an entry", resized(2), unheard(serving(1), 15*time.Second), "Proceed RewriteMemberEntry e-3 (MemberMute)"},
 		"MuteNotReady": {"who has not all data needs time", resized(2), unheard(serving(1), 15*time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Ready = false }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
 		"MuteForLong":  {"who does not answer then is out of reach", resized(2), unheard(serving(1), time.Minute), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"MuteAgain":    {"or the operator has been away", resized(2), unheard(serving(1), 312*time.Second), "Proceed Nudge e-3 (MemberMute)"},
-		"Expose":       {"clients are led to who has a vote and serves", resized(5), serving(4).with("e-3", hidden), "Proceed Expose e-3 (MemberServes)"},
-		"ExposeOld":    {"an older operator led clients to all", wanted(3), serving(3).with("e-0", unlabelled), "Proceed Expose e-0 (LabelMissing)"},
-		"ExposeDrift":  {"nor is it left when somebody takes the label away", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Unlabelled }), "Proceed Expose e-1 (LabelMissing)"},
-		"ExposePod":    {"a crash came between two", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Hidden }), "Proceed Expose e-1 (MemberServes)"},
+		"MuteAgain":    {"or the operator has been away", resized(2), unheard(serving(1), 312*time.Second), "Proceed RewriteMemberEntry e-3 (MemberMute)"},
+		"AddToService": {"clients are led to who has a vote and serves", resized(5), serving(4).with("e-3", hidden), "Proceed AddToService e-3 (MemberServes)"},
+		"ExposeOld":    {"an older operator led clients to all", wanted(3), serving(3).with("e-0", unlabelled), "Proceed AddToService e-0 (LabelMissing)"},
+		"ExposeDrift":  {"nor is it left when somebody takes the label away", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Unlabelled }), "Proceed AddToService e-1 (LabelMissing)"},
+		"ExposePod":    {"a crash came between two", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Hidden }), "Proceed AddToService e-1 (MemberServes)"},
 		"HiddenSilent": {"nobody is led to who has a vote and does not serve yet", resized(5), serving(4).with("e-3", hidden).with("e-3", down(time.Second)), "Wait Serving e-3 (MemberNotServing)"},
-		"MuteVoter":    {"a voter that was away for long gets a snapshot too", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(15 * time.Second)(m); m.Pod.Ready = true }), "Proceed Nudge e-1 (MemberMute)"},
+		"MuteVoter":    {"a voter that was away for long gets a snapshot too", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(15 * time.Second)(m); m.Pod.Ready = true }), "Proceed RewriteMemberEntry e-1 (MemberMute)"},
 		"OutOfReach": {"an entry helps nobody whose node is off", wanted(3), serving(3).with("e-1", func(m *etcd.Member) {
 			hidden(m)
 			silenced(15 * time.Second)(m)
 			m.Silence = "the node n2 is NotReady since 14:03 UTC"
 		}), "Wait Serving e-1 (MemberNotServing)"},
 		"NodeOff":       {"a member that served and went silent while its pod was ready may be on a node that is off", wanted(3), serving(3).with("e-1", silenced(15*time.Second)), "Wait Serving e-1 (MemberNotServing)"},
-		"NodeOn":        {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed Nudge e-1 (MemberMute)"},
+		"NodeOn":        {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed RewriteMemberEntry e-1 (MemberMute)"},
 		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
 		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
 		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
@@ -182,8 +182,8 @@ func shrinks() map[string]page {
 		"NotLeader":    {"but not the leader", wanted(3), newestLeads, "Proceed RemoveMember e-3 (TooManyMembers)"},
 		"SickGoes":     {"and the sick before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
 		"OpenDoor":     {"an initial member that never started is barred first (sim seed 37)", shrunk, unstarted, "Wait DoorTold e-4 (SecuringIdentity)"},
-		"HalfRemoved":  {"a crash after etcd was told is finished", wanted(3), gone, "Proceed Dismiss e-3 (MemberRemoved)"},
-		"OnlyVolume":   {"also if only the volume is left", wanted(3), gone.with("e-3", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), "Proceed Dismiss e-3 (MemberRemoved)"},
+		"HalfRemoved":  {"a crash after etcd was told is finished", wanted(3), gone, "Proceed DeleteMember e-3 (MemberRemoved)"},
+		"OnlyVolume":   {"also if only the volume is left", wanted(3), gone.with("e-3", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
 	}
 }
 

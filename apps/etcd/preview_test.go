@@ -40,7 +40,7 @@ func TestPreviewOfARepairBehindAHeldWish(t *testing.T) {
 	for _, s := range p.Actions() {
 		got = append(got, s.String())
 	}
-	want := []string{"RemoveMember e-1", "Dismiss e-1", "AddLearner e-3", "StartMember e-3", "GrowVolume e-0"}
+	want := []string{"RemoveMember e-1", "DeleteMember e-1", "AddLearner e-3", "StartMember e-3", "GrowVolume e-0"}
 	if diff := cmp.Diff(want, got[:min(len(got), len(want))]); diff != "" {
 		t.Error(diff)
 	}
@@ -64,11 +64,11 @@ func TestPreview(t *testing.T) {
 		"Create": {"a new cluster starts all members at once", young, etcd.World{},
 			"FormCluster\n(Formed)\nSettled AsDeclared"},
 		"Grow": {"one learner after the other", resized(5), serving(3).World, strings.Join([]string{
-			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3", "Expose e-3",
-			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "Expose e-4", "Settled AsDeclared",
+			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3", "AddToService e-3",
+			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "AddToService e-4", "Settled AsDeclared",
 		}, "\n")},
 		"Shrink": {"the newest goes", resized(2), serving(3).World, strings.Join([]string{
-			"RemoveMember e-2: 2 of 2 voters serve, none may fail", "Dismiss e-2: 2 of 2 voters serve, none may fail", "Settled AsDeclared",
+			"RemoveMember e-2: 2 of 2 voters serve, none may fail", "DeleteMember e-2: 2 of 2 voters serve, none may fail", "Settled AsDeclared",
 		}, "\n")},
 		"Upgrade": {"followers first, the leader moved away before its turn", wanted(3), older.World, strings.Join([]string{
 			"Restart e-1: 2 of 3 voters serve, none may fail", "(Serving e-1)",

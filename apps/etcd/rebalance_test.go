@@ -59,7 +59,7 @@ func TestRebalance(t *testing.T) {
 		"Five":      {"three of five are in a zone", automatic(5), placed("aaabc", "abc"), "Proceed AddLearner e-5 (MemberMisplaced)"},
 		"Broken":    {"nothing is moved while a member is away", automatic(3), broken, "Wait Serving e-1 (MemberNotServing)"},
 		"Alarm":     {"nothing is moved while etcd raises an alarm", automatic(3), alarm, "Blocked AlarmRaised"},
-		"Exposes":   {"the new one serves clients before another goes", automatic(3), joined, "Proceed Expose e-3 (MemberServes)"},
+		"Exposes":   {"the new one serves clients before another goes", automatic(3), joined, "Proceed AddToService e-3 (MemberServes)"},
 		"Leader":    {"the leader hands over before it goes", automatic(3), leads, "Proceed MoveLeader e-0 (MemberMisplaced)"},
 		"Wrong":     {"a new one in the wrong place goes again", automatic(3), placed("abbb", "abc"), "Proceed RemoveMember e-3 (MemberMisplaced)"},
 		"Removes":   {"then the crowded place gets emptier", automatic(3), placed("aabc", "abc"), "Proceed RemoveMember e-1 (MemberMisplaced)"},

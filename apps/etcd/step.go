@@ -26,16 +26,16 @@ const (
 	Promote = "Promote"
 	// AddToService leads clients to the member, by a label on its StatefulSet's template and on
 	// its pod.
-	AddToService = "Expose"
+	AddToService = "AddToService"
 	// RewriteMemberEntry writes the member's entry in etcd's list as it is, so that there is one more
 	// entry in the log. Args: id, peerURL.
-	RewriteMemberEntry = "Nudge"
+	RewriteMemberEntry = "RewriteMemberEntry"
 	// MoveLeader gives the leadership to the target. Args: id, from.
 	MoveLeader = "MoveLeader"
 	// RemoveMember takes a member from etcd's list. Args: id.
 	RemoveMember = "RemoveMember"
 	// DeleteMember deletes the member's StatefulSet and its volume.
-	DeleteMember = "Dismiss"
+	DeleteMember = "DeleteMember"
 	// SetRetention makes the cluster the owner of its volumes, or ends that. Args:
 	// retention.
 	SetRetention = "SetRetention"

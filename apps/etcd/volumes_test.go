@@ -51,7 +51,7 @@ func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 		"Denied":      {"the others grow first", enlarged(), serving(3).with("e-0", denied), "Proceed GrowVolume e-1 (VolumeTooSmall)"},
 		"DeniedLast":  {"then it is reported", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }), "Blocked VolumeCannotGrow"},
 		"RepairFirst": {"a volume that cannot grow holds up no repair", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
-		"Unlisted":    {"the volume of a removed member goes", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed Dismiss e-3 (MemberRemoved)"},
+		"Unlisted":    {"the volume of a removed member goes", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
 		"Grew":        {"a filesystem may grow at mount only", enlarged(), grown(serving(3)).with("e-1", grew), "Proceed Restart e-1 (VolumeGrown)"},
 		"GrewDoomed":  {"no pod runs on a claim that is being deleted", enlarged(), grown(serving(3)).with("e-1", grew).with("e-1", func(m *etcd.Member) { m.Volume.Terminating, m.Volume.Lost = true, true }), "Proceed RemoveMember e-1 (MemberDead)"},
 		"GrewServing": {"a member that serves keeps its pod", enlarged(), grown(serving(3)).with("e-1", func(m *etcd.Member) { m.Volume.AwaitsPod = true }), "Settled AsDeclared"},

@@ -17,10 +17,10 @@ func TestPreview(t *testing.T) {
 		seen     string
 		want     []string
 	}{
-		"Create": {3, "", []string{"Grow web", "PodsReady web"}},
-		"Scale":  {500, "r", []string{"Grow web", "PodsReady web"}},
-		"Shrink": {0, "rrr", []string{"Shrink web"}},
-		"Renew":  {2, "oo", []string{"Renew web", "Grow web", "PodsReady web", "Renew web", "Grow web", "PodsReady web"}},
+		"Create":          {3, "", []string{"CreatePods web", "PodsReady web"}},
+		"Scale":           {500, "r", []string{"CreatePods web", "PodsReady web"}},
+		"DeletePods":      {0, "rrr", []string{"DeletePods web"}},
+		"ReplaceOutdated": {2, "oo", []string{"ReplaceOutdated web", "CreatePods web", "PodsReady web", "ReplaceOutdated web", "CreatePods web", "PodsReady web"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestPreview(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" || !plan.Settles() {
 				t.Errorf("the outcome is %s: %s", plan.Outcome, diff)
 			}
-			if renew := strings.HasPrefix(name, "Renew"); renew && plan.Steps[0].Impact != "1 pod of 1 are available" {
+			if renew := strings.HasPrefix(name, "ReplaceOutdated"); renew && plan.Steps[0].Impact != "1 pod of 1 are available" {
 				t.Errorf("the impact is %s", plan.Steps[0].Impact)
 			}
 		})

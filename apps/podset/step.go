@@ -13,17 +13,17 @@ import (
 // [Finished], so the plan contains only their number.
 const (
 	// Release removes the set's owner reference from pods that lost its labels.
-	Release = "LetGo"
+	Release = "Release"
 	// Adopt makes the set the owner of pods that have its labels and no controller.
 	Adopt = "Adopt"
 	// DeletePods deletes excess pods.
-	DeletePods = "Shrink"
+	DeletePods = "DeletePods"
 	// ReplaceFinished removes finished pods, and creates others in their place.
-	ReplaceFinished = "Succeed"
+	ReplaceFinished = "ReplaceFinished"
 	// CreatePods creates missing pods.
-	CreatePods = "Grow"
+	CreatePods = "CreatePods"
 	// ReplaceOutdated deletes pods of an earlier template. CreatePods then replaces them.
-	ReplaceOutdated = "Renew"
+	ReplaceOutdated = "ReplaceOutdated"
 )
 
 // Names of waits.

@@ -44,30 +44,30 @@ const (
 	// Impure: a method answers differently to the same question, by a clock, by chance or by memory.
 	Impure Fault = "Impure"
 	// MutatesInput: a method changes what it was given.
-	MutatesInput Fault = "Meddles"
+	MutatesInput Fault = "MutatesInput"
 	// Panics: a method panics.
 	Panics Fault = "Panics"
 	// Loops: the rules come back to where they were.
 	Loops Fault = "Loops"
 	// NonTerminating: every step changes something, and there is no end of it.
-	NonTerminating Fault = "Endless"
+	NonTerminating Fault = "NonTerminating"
 	// Stuck: a step or a wait whose Effect changes nothing, so that it would be decided again for ever.
 	Stuck Fault = "Stuck"
 	// GateDeadlock: a gate holds a step in a world that nothing else makes better.
-	GateDeadlock Fault = "HeldForEver"
+	GateDeadlock Fault = "GateDeadlock"
 	// NoDecision: Next says nothing, or to try again though nothing has changed.
-	NoDecision Fault = "Mute"
+	NoDecision Fault = "NoDecision"
 	// IgnoresDeadline: a wait whose deadline has passed is decided again with the same deadline, so the engine would ask without
 	// a pause.
-	IgnoresDeadline Fault = "Deaf"
+	IgnoresDeadline Fault = "IgnoresDeadline"
 	// Stops: the rules end Blocked where they should not.
 	Stops Fault = "Stops"
 	// Unsafe: a step breaks what must always hold.
 	Unsafe Fault = "Unsafe"
 	// NotConverged: the rules settle, and the world is not what was wanted.
-	NotConverged Fault = "Unkept"
+	NotConverged Fault = "NotConverged"
 	// EffectMismatch: reality is not what Effect said.
-	EffectMismatch Fault = "Contradicts"
+	EffectMismatch Fault = "EffectMismatch"
 	// Fails: a step fails in fair weather, again and again.
 	Fails Fault = "Fails"
 )

@@ -160,7 +160,7 @@ func fruitless() map[string]mistake {
 			wrong{next: always(lifecycle.Decision{Reason: "x"})}, plannertest.NoDecision, "Next says nothing", 1},
 		"Impatience": {"a rule that tries again instead of waiting",
 			wrong{next: always(lifecycle.RetryIn(time.Second, "NotYet", ""))}, plannertest.NoDecision, "NotYet", 1},
-		"Deaf": {"a deadline that nobody listens to",
+		"IgnoresDeadline": {"a deadline that nobody listens to",
 			wrong{next: always(lifecycle.WaitFor(step("CaughtUp", "m000000"), plannertest.TestTime).Until(plannertest.TestTime.Add(time.Minute)))},
 			plannertest.IgnoresDeadline, "CaughtUp m000000", 1},
 		"Blocked": {"a rule that gives up", wrong{next: always(lifecycle.Block("Tired", "Go away."))}, plannertest.Stops, "Tired: Go away.", 1},

@@ -87,7 +87,7 @@ func TestWorthOf(t *testing.T) {
 
 // A plan may have steps that finish what others have begun, which are repairs.
 func TestRepairsThatAreApproved(t *testing.T) {
-	dismiss := lifecycle.Step{Name: "Dismiss", Target: "a-1", Class: lifecycle.ClassDestructive, Intent: lifecycle.IntentRepair}
+	dismiss := lifecycle.Step{Name: "DeleteMember", Target: "a-1", Class: lifecycle.ClassDestructive, Intent: lifecycle.IntentRepair}
 	a := approvalOf([]lifecycle.Step{plan()[1], dismiss, plan()[2]})
 	cases := map[string]struct {
 		reason string

@@ -80,7 +80,7 @@ func start(t *testing.T, m *member, connections int, addresses ...string) *consi
 	t.Helper()
 	addresses = append(addresses, listen(t, m))
 	w := consistencyclient.Start(t.Context(), consistencyclient.Options{
-		Find: func(context.Context) ([]string, error) { return addresses, nil },
+		Find:     func(context.Context) ([]string, error) { return addresses, nil },
 		Interval: time.Millisecond, Timeout: 2 * time.Second, Connections: connections,
 	})
 	t.Cleanup(w.Stop)

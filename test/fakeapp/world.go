@@ -8,11 +8,11 @@ type Health string
 // A pod is absent, then starts, then is healthy, and may be lost for good. Mad means that
 // its state makes no sense.
 const (
-	Absent   Health = ""
-	Starting Health = "Starting"
-	Healthy  Health = "Healthy"
-	Lost     Health = "Lost"
-	Inconsistent      Health = "Mad"
+	Absent       Health = ""
+	Starting     Health = "Starting"
+	Healthy      Health = "Healthy"
+	Lost         Health = "Lost"
+	Inconsistent Health = "Mad"
 )
 
 // Member is a member in either system, or in both.

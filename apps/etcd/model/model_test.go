@@ -262,9 +262,9 @@ func TestJourneys(t *testing.T) {
 		want   []string
 	}{
 		"Grow": {"one learner at a time", 1, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
-			[]string{"AddLearner e-1", "StartMember e-1", "Promote e-1", "Expose e-1"}},
+			[]string{"AddLearner e-1", "StartMember e-1", "Promote e-1", "AddToService e-1"}},
 		"Shrink": {"etcd is told first", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
-			[]string{"RemoveMember", "Dismiss"}},
+			[]string{"RemoveMember", "DeleteMember"}},
 		"Upgrade": {"followers first, then the leader, moved away", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Version = "3.7" },
 			[]string{"Restart", "Restart", "MoveLeader", "Restart"}},
 	}
