@@ -100,7 +100,7 @@ func TestCausesAfterARestart(t *testing.T) {
 
 // Who changed the spec is recorded with the steps of the change, not with repairs.
 func TestARepairHasNoAuthor(t *testing.T) {
-	for cause, want := range map[lifecycle.Cause]string{lifecycle.CauseSpecChange: "kubectl-patch", lifecycle.CauseFault: "", lifecycle.CauseDrift: "", "": ""} {
+	for cause, want := range map[lifecycle.Cause]string{lifecycle.CauseSpecChange: "kubectl-patch", lifecycle.CauseFault: "", lifecycle.CauseDrift: "", "": "kubectl-patch"} {
 		step := lifecycle.Step{Name: "Remove", Cause: cause}
 		r := &result[*fake, struct{}]{author: "kubectl-patch", taken: &stepResult{step: step}}
 		if got := r.changedBy(step); got != want {

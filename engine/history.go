@@ -165,9 +165,10 @@ func (e *engine[T, W]) entry(r *result[T, W]) *history.Entry {
 	return entry
 }
 
-// changedBy is who made the change that the step carries out; empty for a step that no change of the spec set off.
+// changedBy is who made the change that the step carries out; empty for a step that something else than a change of the spec
+// is known to have set off. Not every application tells causes.
 func (r *result[T, W]) changedBy(step lifecycle.Step) string {
-	if step.Cause == lifecycle.CauseSpecChange || r.taken != nil && r.taken.own {
+	if step.Cause == "" || step.Cause == lifecycle.CauseSpecChange || r.taken != nil && r.taken.own {
 		return r.author
 	}
 	return ""

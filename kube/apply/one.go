@@ -15,10 +15,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// ApplyOne applies a single object for the owner, for a Step. Nothing prunes the object later,
+// Object applies a single object for the owner, for a Step. Nothing prunes the object later,
 // and only another Step changes it. An object of that name with another owner stays
 // untouched: the result is a [ForeignError] or a [StillDeletingError].
-func ApplyOne(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
+func Object(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
 	d, err := declare(c.Scheme(), owner, wanted.DeepCopyObject().(client.Object))
 	if err != nil {
 		return err

@@ -78,7 +78,7 @@ func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s 
 	if err := d.note(ctx, want, s); err != nil {
 		return err
 	}
-	return apply.ApplyOne(ctx, d.client, d.live, want, set)
+	return apply.Object(ctx, d.client, d.live, want, set)
 }
 
 // note writes the version on the member's volume, and makes it if it is not there.

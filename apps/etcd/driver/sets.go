@@ -125,7 +125,7 @@ func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v vie
 	if err != nil {
 		return err
 	}
-	err = apply.ApplyOne(ctx, d.client, d.live, want, set)
+	err = apply.Object(ctx, d.client, d.live, want, set)
 	if seen := v.parts.sets[s.Target]; seen != nil && (err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
 		d.edits.applied(seen)
 	}

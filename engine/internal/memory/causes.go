@@ -56,6 +56,7 @@ func (c *Causes) began(key types.NamespacedName, earlier func() lifecycle.Cause)
 	return c.Get(key)
 }
 
+// Forget drops what is known of the object.
 func (c *Causes) Forget(key types.NamespacedName) {
 	c.Map.Forget(key)
 	c.unread.Forget(key)

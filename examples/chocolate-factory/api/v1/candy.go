@@ -145,6 +145,6 @@ type CandyList struct {
 }
 
 // Told implements lifecycle.Custom.
-func (c *Candy) Told() (observedGeneration *int64, conditions *[]metav1.Condition) {
+func (c *Candy) StatusFields() (observedGeneration *int64, conditions *[]metav1.Condition) {
 	return &c.Status.ObservedGeneration, &c.Status.Conditions
 }
