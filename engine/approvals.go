@@ -66,7 +66,7 @@ func (e *engine[T, W]) value(ctx context.Context, r *result[T, W]) {
 	}
 	for _, a := range all {
 		worth := policy.ApprovalStateOf(a, ahead, e.now())
-		if ends := a.Spec.Expires.Time; worth.Valid && (r.expires.IsZero() || ends.Before(r.expires)) {
+		if ends := a.Spec.ExpirationTime.Time; worth.Valid && (r.expires.IsZero() || ends.Before(r.expires)) {
 			r.expires = ends
 		}
 		e.certify(ctx, a, worth)
@@ -76,7 +76,7 @@ func (e *engine[T, W]) value(ctx context.Context, r *result[T, W]) {
 // revoke tells that the object is gone that was approved for.
 func (e *engine[T, W]) revoke(ctx context.Context, key types.NamespacedName) {
 	for _, a := range e.approvals(ctx, key) {
-		e.certify(ctx, a, policy.ApprovalState{Reason: policy.ObjectGone, Message: "The " + a.Spec.Object.Kind + " " + key.Name + " is gone."})
+		e.certify(ctx, a, policy.ApprovalState{Reason: policy.ObjectGone, Message: "The " + a.Spec.TargetRef.Kind + " " + key.Name + " is gone."})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // rollsBack are the policies that put the last spec that worked back when one of the
 // object has failed; none if it halts.
 func (e *engine[T, W]) rollsBack(obj lifecycle.Object) []string {
-	if p := e.policy(obj); p.OnFailure == v1alpha1.FailureRollback {
+	if p := e.policy(obj); p.OnFailure == v1alpha1.FailurePolicyRollback {
 		return p.OnFailureBy
 	}
 	return nil
@@ -24,5 +24,5 @@ func (e *engine[T, W]) maintained(ctx context.Context, obj lifecycle.Object) con
 
 // reportsDrift reports whether a policy leaves what others change of the object.
 func (e *engine[T, W]) reportsDrift(obj lifecycle.Object) bool {
-	return e.policy(obj).Drift == v1alpha1.DriftReport
+	return e.policy(obj).Drift == v1alpha1.DriftPolicyReport
 }

@@ -26,7 +26,7 @@ func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
 	repair := lifecycle.Proceed(lifecycle.Step{Name: "Remove", Class: lifecycle.ClassDestructive, Intent: lifecycle.IntentRepair, Reason: "Dead"})
 	waiting := lifecycle.WaitFor(lifecycle.Step{Name: "Ready", Reason: "Starting"}, time.Time{}).Heartbeat(time.Second)
 	freeze := v1alpha1.OperationPolicySpec{Freeze: &v1alpha1.Freeze{Reason: "sale"}}
-	strict := v1alpha1.OperationPolicySpec{Freeze: &v1alpha1.Freeze{Reason: "sale"}, Repairs: v1alpha1.RepairsHold}
+	strict := v1alpha1.OperationPolicySpec{Freeze: &v1alpha1.Freeze{Reason: "sale"}, RepairPolicy: v1alpha1.RepairPolicyHold}
 	cases := map[string]struct {
 		reason string
 		rules  []lifecycle.Decision

@@ -89,7 +89,7 @@ func (a *approval) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if made.Spec.By == lifecycle.AuthorOf(t) {
+	if made.Spec.Approver == lifecycle.AuthorOf(t) {
 		_, _ = fmt.Fprintf(a.ErrOut, "You are the author of generation %d: a policy with approver OtherUser does not accept this approval.\n", t.GetGeneration())
 	}
 	return a.write(a.session, made, func() { a.print(t, made) })
@@ -179,10 +179,10 @@ func (a *approval) create(ctx context.Context, t *target, steps []v1alpha1.Appro
 			}},
 		},
 		Spec: v1alpha1.ApprovalSpec{
-			Object: v1alpha1.ApprovedObject{
+			TargetRef: v1alpha1.ApprovedObject{
 				Group: gvk.Group, Kind: gvk.Kind, Name: t.GetName(), UID: string(t.GetUID()), Generation: t.GetGeneration(),
 			},
-			Steps: steps, By: by, Expires: metav1.NewTime(a.now().Add(a.lasts).Truncate(time.Second)), Reason: a.reason,
+			Steps: steps, Approver: by, ExpirationTime: metav1.NewTime(a.now().Add(a.lasts).Truncate(time.Second)), Reason: a.reason,
 		},
 	})
 	if err != nil {
@@ -225,5 +225,5 @@ func (a *approval) print(t *target, made *v1alpha1.Approval) {
 		return
 	}
 	a.say("approval/%s: %s of %s, generation %d, by %s until %s", made.Name, plural(len(made.Spec.Steps), "step"), t,
-		made.Spec.Object.Generation, made.Spec.By, moment(made.Spec.Expires.Time))
+		made.Spec.TargetRef.Generation, made.Spec.Approver, moment(made.Spec.ExpirationTime.Time))
 }

@@ -49,7 +49,7 @@ func (s *session) revoke(ctx context.Context, t *target) error {
 			continue
 		}
 		s.say("approval/%s revoked: %s of %s, generation %d, which %s gave until %s%s", a.Name, plural(len(a.Spec.Steps), "step"), t,
-			a.Spec.Object.Generation, a.Spec.By, moment(a.Spec.Expires.Time), worthless(a))
+			a.Spec.TargetRef.Generation, a.Spec.Approver, moment(a.Spec.ExpirationTime.Time), worthless(a))
 	}
 	return errors.Join(faults...)
 }
@@ -60,7 +60,7 @@ func (t *target) approvals(ctx context.Context) ([]v1alpha1.Approval, error) {
 	gvk := t.GroupVersionKind()
 	all := as[v1alpha1.Approval](found[0])
 	return slices.DeleteFunc(all, func(a v1alpha1.Approval) bool {
-		of := a.Spec.Object
+		of := a.Spec.TargetRef
 		return of.Group != gvk.Group || of.Kind != gvk.Kind || of.Name != t.GetName()
 	}), faults[0]
 }

@@ -62,7 +62,7 @@ type ApprovalState struct {
 
 // ApprovalStateOf says what the approval is worth for the object now.
 func ApprovalStateOf(a *v1alpha1.Approval, ahead RemainingPlan, now time.Time) ApprovalState {
-	about := a.Spec.Object
+	about := a.Spec.TargetRef
 	switch {
 	case about.UID != ahead.UID:
 		return ApprovalState{false, ObjectGone, fmt.Sprintf("The %s %s that was approved for is gone; what has its name now is another.", about.Kind, about.Name)}
@@ -77,8 +77,8 @@ func ApprovalStateOf(a *v1alpha1.Approval, ahead RemainingPlan, now time.Time) A
 		return ApprovalState{false, Done, "All steps have been taken."}
 	case ahead.Unknown != "":
 		return ApprovalState{false, Unknown, "What is left to do is not known: " + ahead.Unknown}
-	case !a.Spec.Expires.After(now):
-		return ApprovalState{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.Expires.Time, nil))}
+	case !a.Spec.ExpirationTime.After(now):
+		return ApprovalState{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.ExpirationTime.Time, nil))}
 	case !covered:
 		return ApprovalState{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
 	case ahead.OtherUser:
@@ -92,14 +92,14 @@ func byOther(a *v1alpha1.Approval, ahead RemainingPlan) ApprovalState {
 	switch ahead.Author {
 	case "":
 		return ApprovalState{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and who made generation %d is not known.", ahead.Generation)}
-	case a.Spec.By:
-		return ApprovalState{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Let another user approve.", a.Spec.By, ahead.Generation)}
+	case a.Spec.Approver:
+		return ApprovalState{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Let another user approve.", a.Spec.Approver, ahead.Generation)}
 	}
 	return approvedUntil(a)
 }
 
 func approvedUntil(a *v1alpha1.Approval) ApprovalState {
-	return ApprovalState{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.Expires.Time, nil))}
+	return ApprovalState{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.ExpirationTime.Time, nil))}
 }
 
 // spent reports whether all steps of the approval have been taken once: it does not
@@ -181,14 +181,14 @@ func ApprovalCheckOf(approvals []*v1alpha1.Approval, ahead RemainingPlan, step l
 		switch {
 		case w.Valid && step.Intent == lifecycle.IntentRepair && !wholly(a, ahead):
 			p.Because = fmt.Sprintf("the approval %q does not have this repair", a.Name)
-		case w.Valid && (best == nil || a.Spec.Expires.After(best.Spec.Expires.Time)):
+		case w.Valid && (best == nil || a.Spec.ExpirationTime.After(best.Spec.ExpirationTime.Time)):
 			best = a
 		case !w.Valid && w.Reason != Done:
 			p.Because = fmt.Sprintf("the approval %q is not valid (%s)", a.Name, w.Reason)
 		}
 	}
 	if best != nil {
-		p.Approval = &history.Approval{Name: best.Name, By: best.Spec.By, Reason: best.Spec.Reason}
+		p.Approval = &history.Approval{Name: best.Name, By: best.Spec.Approver, Reason: best.Spec.Reason}
 	}
 	return p
 }

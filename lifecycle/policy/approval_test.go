@@ -23,8 +23,8 @@ func plan() []lifecycle.Step {
 
 func approvalOf(steps []lifecycle.Step) *v1alpha1.Approval {
 	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.ApprovalSpec{
-		Object: v1alpha1.ApprovedObject{Group: "g", Kind: "Ring", Name: "orders", UID: "u", Generation: 3},
-		By:     "ann", Reason: "tested", Expires: metav1.NewTime(tuesday.Add(time.Hour)),
+		TargetRef: v1alpha1.ApprovedObject{Group: "g", Kind: "Ring", Name: "orders", UID: "u", Generation: 3},
+		Approver:     "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
 	}}
 	for _, s := range steps {
 		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
@@ -119,7 +119,7 @@ func TestAnApprovalIsSpent(t *testing.T) {
 
 func TestPermitOf(t *testing.T) {
 	short, long, wrong := approvalOf(plan()), approvalOf(plan()), approvalOf(plan()[:1])
-	long.Name, long.Spec.Expires = "long", metav1.NewTime(tuesday.Add(2*time.Hour))
+	long.Name, long.Spec.ExpirationTime = "long", metav1.NewTime(tuesday.Add(2*time.Hour))
 	wrong.Name = "wrong"
 	if got := policy.ApprovalCheckOf([]*v1alpha1.Approval{short, long, wrong}, aheadOf(plan()...), plan()[1], tuesday); got.Approval == nil || got.Approval.Name != "long" || got.Approval.By != "ann" {
 		t.Errorf("the one that lasts longest counts, got %+v", got)

@@ -25,8 +25,8 @@ func (s Set) BudgetSlots(o Object) []BudgetSlot {
 		if p.spec.Budget == nil {
 			continue
 		}
-		share := BudgetSlot{Policy: p.Name, Pool: p.Name, Limit: int(p.spec.Budget.Disturbed)}
-		switch p.spec.Budget.Per {
+		share := BudgetSlot{Policy: p.Name, Pool: p.Name, Limit: int(p.spec.Budget.MaxDisrupted)}
+		switch p.spec.Budget.Scope {
 		case "Namespace":
 			share.Pool += "/namespace/" + o.Namespace
 			share.Among = "of the namespace " + o.Namespace

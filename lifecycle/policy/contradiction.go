@@ -14,7 +14,7 @@ func (p *Policy) ConflictsWith(other *Policy) []string {
 			all = append(all, fmt.Sprintf("%s is %s here and %s in the policy %q: %s wins.", field, mine, theirs, other.Name, wins))
 		}
 	}
-	differ("spec.drift", string(p.spec.Drift), string(other.spec.Drift), "Report")
+	differ("spec.driftPolicy", string(p.spec.DriftPolicy), string(other.spec.DriftPolicy), "Report")
 	differ("spec.onFailure", string(p.spec.OnFailure), string(other.spec.OnFailure), "Halt")
 	if len(p.windows) > 0 && len(other.windows) > 0 && !p.windows.meet(other.windows) {
 		all = append(all, fmt.Sprintf(

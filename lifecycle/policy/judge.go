@@ -105,7 +105,7 @@ func (q Question) changesSpec() bool {
 func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
 	repair := q.Step.Intent == lifecycle.IntentRepair
 	var all []lifecycle.Refusal
-	if !repair || p.spec.Repairs == v1alpha1.RepairsHold {
+	if !repair || p.spec.RepairPolicy == v1alpha1.RepairPolicyHold {
 		all = slices.Concat(p.frozen(q.Now), p.closed(q.Now), p.unapproved(q, v))
 	}
 	if !repair && !q.Deletion {

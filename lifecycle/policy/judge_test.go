@@ -41,8 +41,8 @@ func frozen(until *metav1.Time) func(*v1alpha1.OperationPolicySpec) {
 	return func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale", Until: until} }
 }
 
-func held(p v1alpha1.RepairRule, edit func(*v1alpha1.OperationPolicySpec)) func(*v1alpha1.OperationPolicySpec) {
-	return func(s *v1alpha1.OperationPolicySpec) { edit(s); s.Repairs = p }
+func held(p v1alpha1.RepairPolicy, edit func(*v1alpha1.OperationPolicySpec)) func(*v1alpha1.OperationPolicySpec) {
+	return func(s *v1alpha1.OperationPolicySpec) { edit(s); s.RepairPolicy = p }
 }
 
 func approving(classes ...v1alpha1.StepClass) func(*v1alpha1.OperationPolicySpec) {
@@ -74,8 +74,8 @@ func TestJudge(t *testing.T) {
 		"Open":          {"in the window it passes", nights, restart, saturday, "", time.Time{}},
 		"Routine":       {"what nobody notices passes", nights, add, tuesday, "", time.Time{}},
 		"Repair":        {"repairs pass windows", nights, mend, tuesday, "", time.Time{}},
-		"RepairPass":    {"also if the policy says what is so anyway", held(v1alpha1.RepairsPass, nights), mend, tuesday, "", time.Time{}},
-		"RepairHold":    {"unless it says otherwise", held(v1alpha1.RepairsHold, nights), mend, tuesday, "no maintenance window is open; the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)", time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)},
+		"RepairPass":    {"also if the policy says what is so anyway", held(v1alpha1.RepairPolicyPass, nights), mend, tuesday, "", time.Time{}},
+		"RepairHold":    {"unless it says otherwise", held(v1alpha1.RepairPolicyHold, nights), mend, tuesday, "no maintenance window is open; the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)", time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)},
 		"Frozen":        {"nothing moves", frozen(nil), restart, saturday, "frozen (sale) until its spec.freeze is removed", time.Time{}},
 		"FrozenUntil":   {"for some time", frozen(&monday), restart, tuesday, "frozen (sale) until Mon 2026-11-30 12:00 UTC", monday.Time},
 		"Thawed":        {"which ends by itself", frozen(&past), restart, tuesday, "", time.Time{}},
@@ -205,10 +205,10 @@ func TestWhomAPolicySelects(t *testing.T) {
 		"OtherKind":      {v1alpha1.ObjectSelector{Kinds: []string{"ring"}}, false},
 		"Namespace":      {v1alpha1.ObjectSelector{Namespaces: []string{"team"}}, true},
 		"OtherNamespace": {v1alpha1.ObjectSelector{Namespaces: []string{"tea"}}, false},
-		"Labels":         {v1alpha1.ObjectSelector{Labels: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, true},
-		"OtherLabels":    {v1alpha1.ObjectSelector{Labels: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}}}, false},
+		"Labels":         {v1alpha1.ObjectSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, true},
+		"OtherLabels":    {v1alpha1.ObjectSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}}}, false},
 		"One":            {v1alpha1.ObjectSelector{Kinds: []string{"Ring"}, Namespaces: []string{"other"}}, false},
-		"Wrong": {v1alpha1.ObjectSelector{Labels: &metav1.LabelSelector{
+		"Wrong": {v1alpha1.ObjectSelector{LabelSelector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Is"}},
 		}}, false},
 	}
@@ -227,31 +227,31 @@ func TestWhomAPolicySelects(t *testing.T) {
 }
 
 func TestEffective(t *testing.T) {
-	set := func(drift v1alpha1.DriftRule, failure v1alpha1.FailureRule, paused bool) func(*v1alpha1.OperationPolicySpec) {
-		return func(s *v1alpha1.OperationPolicySpec) { s.Drift, s.OnFailure, s.Paused = drift, failure, paused }
+	set := func(drift v1alpha1.DriftPolicy, failure v1alpha1.FailurePolicy, paused bool) func(*v1alpha1.OperationPolicySpec) {
+		return func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy, s.OnFailure, s.Paused = drift, failure, paused }
 	}
 	got := policy.NewSet([]v1alpha1.OperationPolicy{
 		made("b", set("Report", "Rollback", false)), made("a", set("Repair", "Halt", true)), made("c", set("", "", false)),
 	}).Effective()
 	want := policy.Effective{
 		Names: []string{"a", "b", "c"}, PausedBy: []string{"a"},
-		Drift: v1alpha1.DriftReport, DriftBy: []string{"b"}, OnFailure: v1alpha1.FailureHalt, OnFailureBy: []string{"a"},
+		Drift: v1alpha1.DriftPolicyReport, DriftBy: []string{"b"}, OnFailure: v1alpha1.FailurePolicyHalt, OnFailureBy: []string{"a"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
 	none := policy.Set(nil).Effective()
-	if diff := cmp.Diff(policy.Effective{Drift: v1alpha1.DriftRepair, OnFailure: v1alpha1.FailureHalt}, none); diff != "" {
+	if diff := cmp.Diff(policy.Effective{Drift: v1alpha1.DriftPolicyRepair, OnFailure: v1alpha1.FailurePolicyHalt}, none); diff != "" {
 		t.Error(diff)
 	}
 	back := policy.NewSet([]v1alpha1.OperationPolicy{made("b", set("", "Rollback", false)), made("c", set("", "", false))}).Effective()
-	if back.OnFailure != v1alpha1.FailureRollback {
+	if back.OnFailure != v1alpha1.FailurePolicyRollback {
 		t.Errorf("a policy that says nothing forbids nothing: %+v", back)
 	}
 }
 
 func wave(env string) v1alpha1.Wave {
-	return v1alpha1.Wave{Name: env, Labels: metav1.LabelSelector{MatchLabels: map[string]string{"env": env}}}
+	return v1alpha1.Wave{Name: env, LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"env": env}}}
 }
 
 func TestWaves(t *testing.T) {
@@ -313,7 +313,7 @@ func TestWaves(t *testing.T) {
 func TestShares(t *testing.T) {
 	per := func(per, label string) func(*v1alpha1.OperationPolicySpec) {
 		return func(s *v1alpha1.OperationPolicySpec) {
-			s.Budget = &v1alpha1.Budget{Disturbed: 2, Per: per, Label: label}
+			s.Budget = &v1alpha1.Budget{MaxDisrupted: 2, Scope: per, Label: label}
 		}
 	}
 	set := policy.NewSet([]v1alpha1.OperationPolicy{
@@ -342,8 +342,8 @@ func TestContradictions(t *testing.T) {
 		want   string
 	}{
 		"Same":     {"who says the same does not disagree", nights, nights, ""},
-		"Silent":   {"who says nothing does not disagree", func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Report" }, nights, ""},
-		"Drift":    {"both are told which wins", func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Repair" }, func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Report" }, `spec.drift is Repair here and Report in the policy "b": Report wins.`},
+		"Silent":   {"who says nothing does not disagree", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Report" }, nights, ""},
+		"Drift":    {"both are told which wins", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Repair" }, func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Report" }, `spec.driftPolicy is Repair here and Report in the policy "b": Report wins.`},
 		"Failure":  {"and of what fails", func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = "Rollback" }, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = "Halt" }, `spec.onFailure is Rollback here and Halt in the policy "b": Halt wins.`},
 		"Disjoint": {"windows that never meet", windows(hours("0 2 * * 6", 3)), windows(hours("0 5 * * 6", 3)), "never open at the same time"},
 		"Touching": {"a minute is enough", windows(hours("0 2 * * 6", 3)), windows(hours("59 4 * * 6", 3)), ""},

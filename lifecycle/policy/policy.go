@@ -41,14 +41,14 @@ type Policy struct {
 func New(p *v1alpha1.OperationPolicy) *Policy {
 	read := &Policy{Name: p.Name, spec: *p.Spec.DeepCopy()}
 	read.windows, read.Faults = newWindows(p.Spec.Windows)
-	read.selector = read.labels("spec.selector.labels", p.Spec.Selector.Labels)
+	read.selector = read.labels("spec.selector.labelSelector", p.Spec.Selector.LabelSelector)
 	if m := p.Spec.NodeMaintenance; m != nil {
 		read.nodes = read.labels("spec.nodeMaintenance.selector", m.Selector)
 	}
 	if p.Spec.Canary != nil {
 		for i := range p.Spec.Canary.Waves {
 			wave := &p.Spec.Canary.Waves[i]
-			read.waves = append(read.waves, read.labels(fmt.Sprintf("spec.canary.waves[%d].labels", i), &wave.Labels))
+			read.waves = append(read.waves, read.labels(fmt.Sprintf("spec.canary.waves[%d].labelSelector", i), &wave.LabelSelector))
 		}
 	}
 	return read

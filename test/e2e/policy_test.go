@@ -61,10 +61,10 @@ func (c *cluster) approval(t *testing.T, plan preview.Report) *v1alpha1.Approval
 	t.Helper()
 	obj := c.get(t)
 	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "upgrade"}, Spec: v1alpha1.ApprovalSpec{
-		Object: v1alpha1.ApprovedObject{
+		TargetRef: v1alpha1.ApprovedObject{
 			Group: etcdv1.GroupVersion.Group, Kind: "EtcdCluster", Name: c.key.Name, UID: string(obj.UID), Generation: obj.Generation,
 		},
-		By: whoami(t), Reason: "tried in staging", Expires: metav1.NewTime(time.Now().Add(time.Hour)),
+		Approver: whoami(t), Reason: "tried in staging", ExpirationTime: metav1.NewTime(time.Now().Add(time.Hour)),
 	}}
 	for _, s := range plan.Actions() {
 		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
@@ -84,7 +84,7 @@ func TestAnUpgradeWaitsForAWord(t *testing.T) {
 	plan := c.preview(t, func(*etcdv1.EtcdClusterSpec) {})
 	a := c.approval(t, plan)
 	forged := a.DeepCopy()
-	forged.Spec.By = "somebody-else"
+	forged.Spec.Approver = "somebody-else"
 	if err := api.Create(t.Context(), forged); !apierrors.IsForbidden(err) {
 		t.Errorf("approved in the name of another: %v", err)
 	}
@@ -93,7 +93,7 @@ func TestAnUpgradeWaitsForAWord(t *testing.T) {
 	}
 	c.settled(t)
 	for _, e := range c.history(t).Entries {
-		if e.Step.Name == "Restart" && e.Result == history.Succeeded && (e.Approval == nil || e.Approval.By != a.Spec.By || e.Approval.Reason != "tried in staging") {
+		if e.Step.Name == "Restart" && e.Result == history.Succeeded && (e.Approval == nil || e.Approval.By != a.Spec.Approver || e.Approval.Reason != "tried in staging") {
 			t.Errorf("%s was taken by the word of %+v", e.Step, e.Approval)
 		}
 	}

@@ -38,7 +38,7 @@ func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
 	size, more := resource.MustParse("1Gi"), resource.MustParse("2Gi")
 	c := formed(t, 3, version("3.6.16"), func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
 	before, w := c.get(t), c.write(t)
-	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailurePolicyRollback })
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version, spec.Storage.Size = "3.6.99", &more })
 	after := c.rolledBack(t, string(lifecycle.PodProblemImagePullBackOff))
 	same(t, before, after)
@@ -85,7 +85,7 @@ func TestEtcdOfOneReturnsFromAChangeThatFails(t *testing.T) {
 			c := formed(t, 1, version("3.6.16"))
 			before, w := c.get(t), c.write(t)
 			eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
-			c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback })
+			c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailurePolicyRollback })
 			c.Apply(t, fail)
 			reason := map[string]lifecycle.PodProblem{"Image": lifecycle.PodProblemImagePullBackOff, "Args": lifecycle.PodProblemCrashLoopBackOff}[name]
 			after := c.rolledBack(t, string(reason))

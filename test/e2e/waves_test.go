@@ -68,7 +68,7 @@ func TestWaves(t *testing.T) {
 	must(t, "-n", canary.key.Namespace, "label", "etcd", "canary", "wave=first")
 	canary.ruled(t, func(s *v1alpha1.OperationPolicySpec) {
 		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: soak}, Waves: []v1alpha1.Wave{
-			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
+			{Name: "first", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
 		}}
 	})
 	give := func(v string) {
@@ -122,7 +122,7 @@ func (c *cluster) holding(t *testing.T, held int32) {
 // one after the other.
 func TestABudgetOverClusters(t *testing.T) {
 	pair := fleet(t, "orders", "users")
-	pair[0].ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{Disturbed: 1, Per: "Fleet"} })
+	pair[0].ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{MaxDisrupted: 1, Scope: "Fleet"} })
 	for _, c := range pair {
 		c.Apply(t, version("3.7"))
 	}

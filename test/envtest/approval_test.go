@@ -30,8 +30,8 @@ func approvalOf(t *testing.T, namespace, name string, members ...string) *v1alph
 	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ApprovalSpec{
-		Object: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: r.Generation},
-		By:     "ann", Reason: "tested", Expires: metav1.NewTime(tuesday.Add(time.Hour)),
+		TargetRef: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: r.Generation},
+		Approver:     "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
 	}}
 	for _, m := range members {
 		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: "Remove", Target: m, Class: "Disruptive"})
@@ -41,7 +41,7 @@ func approvalOf(t *testing.T, namespace, name string, members ...string) *v1alph
 
 func approve(t *testing.T, a *v1alpha1.Approval) *v1alpha1.Approval {
 	t.Helper()
-	must(t, as(t, a.Spec.By).Create(t.Context(), a))
+	must(t, as(t, a.Spec.Approver).Create(t.Context(), a))
 	return a
 }
 
@@ -106,7 +106,7 @@ func TestInvalidApprovalsLetNoStepPass(t *testing.T) {
 	must(t, api.Delete(t.Context(), other))
 	ringHeld(t, namespace, "r", "nobody has approved")
 	late := approvalOf(t, namespace, "late", "m000002", "m000001")
-	late.Spec.Expires = metav1.NewTime(tuesday.Add(-time.Minute))
+	late.Spec.ExpirationTime = metav1.NewTime(tuesday.Add(-time.Minute))
 	approvalIs(t, approve(t, late), metav1.ConditionFalse, policy.Expired)
 	ringHeld(t, namespace, "r", `"late" is not valid (Expired)`)
 	must(t, api.Delete(t.Context(), late))
@@ -187,7 +187,7 @@ func TestApproverMustBeTheUser(t *testing.T) {
 	forged := approvalOf(t, namespace, "forged", "m000002")
 	eventually(t, "bob cannot approve as ann", func() error {
 		err := asUser(t, "bob").Create(t.Context(), forged.DeepCopy(), client.DryRunAll)
-		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `spec.by is "ann", and you are "bob": nobody approves in the name of another`) {
+		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), `spec.approver is "ann", and you are "bob": an approver approves in their own name only`) {
 			return fmt.Errorf("got %w", err)
 		}
 		return nil

@@ -110,7 +110,7 @@ func TestTheAuthorCannotApprove(t *testing.T) {
 	approvalIs(t, early, metav1.ConditionFalse, policy.ApproverIsAuthor)
 	ringHeld(t, namespace, "r", "by another user than its author ann", `the approval "early" is not valid (ApproverIsAuthor)`)
 	other := approvalOf(t, namespace, "other", "m000002")
-	other.Spec.By = "bob"
+	other.Spec.Approver = "bob"
 	approve(t, other)
 	ringSettles(t, namespace, "r", 2)
 	var by []string

@@ -193,7 +193,7 @@ func TestLabelChangeCannotEscapePolicy(t *testing.T) {
 	namespace := tenants(t, labelled(map[string]string{"tier": "production", "team": "a"}))
 	p := newPolicy(t, namespace, "nights", func(s *v1alpha1.OperationPolicySpec) {
 		s.Selector.Kinds = []string{"Memcached.cache.example.com"}
-		s.Selector.Labels = &metav1.LabelSelector{
+		s.Selector.LabelSelector = &metav1.LabelSelector{
 			MatchLabels: map[string]string{"tier": "production"},
 			MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "team", Operator: metav1.LabelSelectorOpIn, Values: []string{"a", "b"}},
@@ -201,7 +201,7 @@ func TestLabelChangeCannotEscapePolicy(t *testing.T) {
 			},
 		}
 		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: time.Hour}, Waves: []v1alpha1.Wave{
-			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
+			{Name: "first", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
 		}}
 	})
 	escapes := []string{"without these labels the policy \"" + p.Name + "\" does not select the object any more", "bob does not have it"}

@@ -54,7 +54,7 @@ func TestDriftOfPausedObjectIsReported(t *testing.T) {
 // drift, neither during the pause nor after it.
 func TestSpecChangeDuringPauseIsAppliedLater(t *testing.T) {
 	namespace, op := settledRing(t, 2)
-	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
+	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = v1alpha1.DriftPolicyReport })
 	annotateRing(t, namespace, lifecycle.AnnotationPaused, "true")
 	ringReaches(t, namespace, "r", lifecycle.ConditionPaused, metav1.ConditionTrue, "Paused")
 	resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = 3 })
@@ -98,7 +98,7 @@ func TestDriftStaysIfPolicyReportsOnly(t *testing.T) {
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
 	p := newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) {
-		s.Selector.Kinds, s.Drift = []string{"Memcached"}, v1alpha1.DriftReport
+		s.Selector.Kinds, s.DriftPolicy = []string{"Memcached"}, v1alpha1.DriftPolicyReport
 	})
 	newMemcached(t, namespace, "m", 1)
 	deploymentOf(t, namespace, "m")
@@ -138,7 +138,7 @@ func TestMissingObjectsAreReportedAfterRestart(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	op := startOperator(t, namespace)
-	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
+	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = v1alpha1.DriftPolicyReport })
 	newRing(t, namespace, "r", 3)
 	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	quiet(t, namespace, op)

@@ -210,7 +210,7 @@ func TestDeletionWithoutFinalizerIsRefused(t *testing.T) {
 	policy := newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) {
 		frozen(s)
 		s.Selector.Kinds = []string{"EtcdCluster"}
-		s.Selector.Labels = &metav1.LabelSelector{MatchLabels: bare.GetLabels()}
+		s.Selector.LabelSelector = &metav1.LabelSelector{MatchLabels: bare.GetLabels()}
 	})
 	refusesDeletion(t, bare, `the policy "`+policy.Name+`" can hold the deletion of bare`)
 	must(t, errors.Join(tryDeletion(t, other), tryDeletion(t, passed)))

@@ -68,8 +68,8 @@ func TestInstalledRolesSuffice(t *testing.T) {
 	approvalIs(t, approve(t, &v1alpha1.Approval{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"},
 		Spec: v1alpha1.ApprovalSpec{
-			Object: v1alpha1.ApprovedObject{Group: cachev1.GroupVersion.Group, Kind: "Memcached", Name: "m", UID: string(m.UID), Generation: m.Generation},
-			By:     "ann", Expires: metav1.Now(), Steps: []v1alpha1.ApprovedStep{{Name: "Restart"}},
+			TargetRef: v1alpha1.ApprovedObject{Group: cachev1.GroupVersion.Group, Kind: "Memcached", Name: "m", UID: string(m.UID), Generation: m.Generation},
+			Approver:     "ann", ExpirationTime: metav1.Now(), Steps: []v1alpha1.ApprovedStep{{Name: "Restart"}},
 		},
 	}), metav1.ConditionFalse, policy.Done)
 	must(t, api.Delete(t.Context(), m))

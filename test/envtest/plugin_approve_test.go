@@ -58,22 +58,22 @@ func TestPluginApproves(t *testing.T) {
 	must(t, err)
 	got := given[0]
 	want := v1alpha1.ApprovalSpec{
-		Object: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: 2},
+		TargetRef: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: 2},
 		Steps: []v1alpha1.ApprovedStep{
 			{Name: "Add", Target: "m000001", Class: string(lifecycle.ClassRoutine)}, {Name: "Promote", Target: "m000001", Class: string(lifecycle.ClassRoutine)},
 		},
-		By: got.Spec.By, Expires: got.Spec.Expires, Reason: "change 4711",
+		Approver: got.Spec.Approver, ExpirationTime: got.Spec.ExpirationTime, Reason: "change 4711",
 	}
-	if diff := cmp.Diff(want, got.Spec); diff != "" || got.Spec.By == "" {
-		t.Errorf("by %q: %s", got.Spec.By, diff)
+	if diff := cmp.Diff(want, got.Spec); diff != "" || got.Spec.Approver == "" {
+		t.Errorf("by %q: %s", got.Spec.Approver, diff)
 	}
-	if lasts := got.Spec.Expires.Sub(began); lasts < 29*time.Minute || lasts > 31*time.Minute {
+	if lasts := got.Spec.ExpirationTime.Sub(began); lasts < 29*time.Minute || lasts > 31*time.Minute {
 		t.Errorf("it lasts %s", lasts)
 	}
 	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != r.UID {
 		t.Errorf("it outlives what it is for: %v", got.OwnerReferences)
 	}
-	expect(t, a.namespace, 0, []string{"approval/" + got.Name + " revoked: 2 steps of ring/r, generation 2, which " + got.Spec.By + " gave until"}, "revoke", "ring/r")
+	expect(t, a.namespace, 0, []string{"approval/" + got.Name + " revoked: 2 steps of ring/r, generation 2, which " + got.Spec.Approver + " gave until"}, "revoke", "ring/r")
 	if left := approvalsIn(t, a.namespace); len(left) != 0 {
 		t.Errorf("%d approvals are left", len(left))
 	}

@@ -85,10 +85,10 @@ func TestInvalidPoliciesAreReported(t *testing.T) {
 	policyIs(t, never, "never opens", func(s v1alpha1.OperationPolicyStatus) bool {
 		return s.NextWindow == "never" && says(s, lifecycle.ConditionReady, "Invalid", `spec.windows[0].schedule "0 0 30 2 *" never comes`)
 	})
-	a := newPolicy(t, namespace, "a", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftReport })
-	newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.Drift = v1alpha1.DriftRepair })
+	a := newPolicy(t, namespace, "a", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = v1alpha1.DriftPolicyReport })
+	newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = v1alpha1.DriftPolicyRepair })
 	policyIs(t, a, "contradicts", func(s v1alpha1.OperationPolicyStatus) bool {
-		return says(s, policy.Contradicts, policy.Contradicts, "spec.drift is Report here and Repair in the policy \""+namespace+"-b\": Report wins.")
+		return says(s, policy.Contradicts, policy.Contradicts, "spec.driftPolicy is Report here and Repair in the policy \""+namespace+"-b\": Report wins.")
 	})
 }
 
@@ -105,8 +105,8 @@ func TestInvalidPoliciesAreRefused(t *testing.T) {
 			s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Routine"}}
 		}, `Unsupported value: "Routine"`},
 		"Budget": {func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{} }, "should be greater than or equal to 1"},
-		"Label":  {func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{Disturbed: 1, Per: "Label"} }, "label must name a label key with per: Label"},
-		"Labels": {func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{Disturbed: 1, Label: "zone"} }, "must not be set otherwise"},
+		"Label":  {func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{MaxDisrupted: 1, Scope: "Label"} }, "label must name a label key with scope: Label"},
+		"Labels": {func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{MaxDisrupted: 1, Label: "zone"} }, "must not be set otherwise"},
 		"Freeze": {func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{} }, "spec.freeze.reason"},
 		"Waves":  {func(s *v1alpha1.OperationPolicySpec) { s.Canary = &v1alpha1.Canary{} }, "spec.canary.waves"},
 		"NoNodes": {func(s *v1alpha1.OperationPolicySpec) { s.NodeMaintenance = &v1alpha1.NodeMaintenance{} },
@@ -117,7 +117,7 @@ func TestInvalidPoliciesAreRefused(t *testing.T) {
 		"EmptyNode": {func(s *v1alpha1.OperationPolicySpec) {
 			s.NodeMaintenance = &v1alpha1.NodeMaintenance{Nodes: []string{""}}
 		}, "spec.nodeMaintenance.nodes[0]"},
-		"Drift": {func(s *v1alpha1.OperationPolicySpec) { s.Drift = "Ignore" }, `supported values: "Repair", "Report"`},
+		"Drift": {func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Ignore" }, `supported values: "Repair", "Report"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -174,7 +174,7 @@ func TestPolicyBudgetLimitsConcurrency(t *testing.T) {
 		relabel(t, namespace, name, "zone", zone)
 	}
 	p := newPolicy(t, namespace, "pace", func(s *v1alpha1.OperationPolicySpec) {
-		s.Budget = &v1alpha1.Budget{Disturbed: 1, Per: "Label", Label: "zone"}
+		s.Budget = &v1alpha1.Budget{MaxDisrupted: 1, Scope: "Label", Label: "zone"}
 	})
 	op.lists.Refuse(errors.New("the ring is away"))
 	smaller := func(s *fakeapp.Spec) { s.Size = 2 }
@@ -195,7 +195,7 @@ func TestWaveWaitsForUnhealthyPreviousWave(t *testing.T) {
 	relabel(t, namespace, "canary", "wave", "first")
 	p := newPolicy(t, namespace, "waves", func(s *v1alpha1.OperationPolicySpec) {
 		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: time.Hour}, Waves: []v1alpha1.Wave{
-			{Name: "first", Labels: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
+			{Name: "first", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
 		}}
 	})
 	resize(t, namespace, "prod", func(s *fakeapp.Spec) { s.Size = 2 })

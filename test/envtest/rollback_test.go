@@ -110,7 +110,7 @@ func TestEverySpecIsOneRevision(t *testing.T) {
 	}
 }
 
-func rollsBack(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailureRollback }
+func rollsBack(s *v1alpha1.OperationPolicySpec) { s.OnFailure = v1alpha1.FailurePolicyRollback }
 
 func TestFailedChangeIsRolledBackOnce(t *testing.T) {
 	namespace, op := settledRing(t, 3)

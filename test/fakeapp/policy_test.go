@@ -26,13 +26,13 @@ func testPolicies() policy.Set {
 	minutes := []v1alpha1.Window{{Schedule: "*/2 * * * *", Duration: metav1.Duration{Duration: time.Minute}}}
 	freeze := &v1alpha1.Freeze{Reason: "sale", Until: new(metav1.NewTime(freezeEnd))}
 	rule := func(name string, spec v1alpha1.OperationPolicySpec) v1alpha1.OperationPolicy {
-		spec.Selector.Labels = &metav1.LabelSelector{MatchLabels: map[string]string{name: "yes"}}
+		spec.Selector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{name: "yes"}}
 		return v1alpha1.OperationPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec}
 	}
 	return policy.NewSet([]v1alpha1.OperationPolicy{
 		rule("minutes", v1alpha1.OperationPolicySpec{Windows: minutes}),
 		rule("freeze", v1alpha1.OperationPolicySpec{Freeze: freeze}),
-		rule("strict", v1alpha1.OperationPolicySpec{Windows: minutes, Repairs: v1alpha1.RepairsHold}),
+		rule("strict", v1alpha1.OperationPolicySpec{Windows: minutes, RepairPolicy: v1alpha1.RepairPolicyHold}),
 	})
 }
 

@@ -11,13 +11,13 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=appr,categories=governor
-// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.object.kind`
-// +kubebuilder:printcolumn:name="Object",type=string,JSONPath=`.spec.object.name`
-// +kubebuilder:printcolumn:name="By",type=string,JSONPath=`.spec.by`
-// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expires`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.targetRef.kind`
+// +kubebuilder:printcolumn:name="Object",type=string,JSONPath=`.spec.targetRef.name`
+// +kubebuilder:printcolumn:name="Approver",type=string,JSONPath=`.spec.approver`
+// +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expirationTime`
 // +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec",message="an Approval cannot be changed: delete it, which revokes it, and approve anew"
+// +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec",message="an Approval cannot be changed: delete it, which revokes it, and approve again"
 type Approval struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -33,7 +33,7 @@ type Approval struct {
 // ApprovalSpec is what is approved, by whom, until when.
 type ApprovalSpec struct {
 	// The object, in the Approval's namespace.
-	Object ApprovedObject `json:"object"`
+	TargetRef ApprovedObject `json:"targetRef"`
 
 	// The plan: the steps as the preview has them, in their order.
 	// +kubebuilder:validation:MinItems=1
@@ -44,10 +44,10 @@ type ApprovalSpec struct {
 	// User name of who approves. The API server lets only that user say so.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	By string `json:"by"`
+	Approver string `json:"approver"`
 
 	// Until when a step may begin.
-	Expires metav1.Time `json:"expires"`
+	ExpirationTime metav1.Time `json:"expirationTime"`
 
 	// Why, for the history.
 	// +kubebuilder:validation:MaxLength=256

@@ -38,7 +38,7 @@ type OperationPolicySpec struct {
 	Selector ObjectSelector `json:"selector,omitempty"`
 
 	// Only within one of these windows may steps be taken that disturb (Disruptive,
-	// Destructive, Irreversible). Repairs pass, unless repairs says otherwise. A step
+	// Destructive, Irreversible). Repairs pass, unless repairPolicy says otherwise. A step
 	// that has begun is finished when its window closes.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
@@ -50,14 +50,14 @@ type OperationPolicySpec struct {
 	Approval *ApprovalRule `json:"approval,omitempty"`
 
 	// No step that disturbs, and no routine step that a change of the spec asks for, is taken
-	// while this is set. Repairs pass, unless repairs says otherwise.
+	// while this is set. Repairs pass, unless repairPolicy says otherwise.
 	// +optional
 	Freeze *Freeze `json:"freeze,omitempty"`
 
 	// Whether windows, approval and freeze hold back repairs too.
 	// +kubebuilder:default=Pass
 	// +optional
-	Repairs RepairRule `json:"repairs,omitempty"`
+	RepairPolicy RepairPolicy `json:"repairPolicy,omitempty"`
 
 	// How many of the selected objects may be under a disturbing step at once.
 	// +optional
@@ -76,13 +76,13 @@ type OperationPolicySpec struct {
 	// What happens when somebody changes what the operator provides; Repair unless some
 	// policy says otherwise.
 	// +optional
-	Drift DriftRule `json:"drift,omitempty"`
+	DriftPolicy DriftPolicy `json:"driftPolicy,omitempty"`
 
 	// What happens when a change fails: Halt leaves it where it is for a person to look
 	// at; Rollback returns to the last spec that worked, if the way back takes no
 	// irreversible step. It is Halt unless some policy says Rollback and none says Halt.
 	// +optional
-	OnFailure FailureRule `json:"onFailure,omitempty"`
+	OnFailure FailurePolicy `json:"onFailure,omitempty"`
 
 	// True makes the operator observe the selected objects only: it writes nothing but
 	// their status, and reports drift there.
@@ -108,9 +108,9 @@ type ObjectSelector struct {
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
 
-	// Labels that the object must have; any if empty.
+	// LabelSelector that the object must have; any if empty.
 	// +optional
-	Labels *metav1.LabelSelector `json:"labels,omitempty"`
+	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
 // Window is a stretch of time that comes again and again.
@@ -184,34 +184,34 @@ type Freeze struct {
 	Until *metav1.Time `json:"until,omitempty"`
 }
 
-// RepairRule says whether repairs are held back.
+// RepairPolicy says whether repairs are held back.
 //
 // +kubebuilder:validation:Enum=Pass;Hold
-type RepairRule string
+type RepairPolicy string
 
 const (
-	// RepairsPass means that what is broken is mended at any time.
-	RepairsPass RepairRule = "Pass"
-	// RepairsHold means that repairs wait as wishes do.
-	RepairsHold RepairRule = "Hold"
+	// RepairPolicyPass means that what is broken is mended at any time.
+	RepairPolicyPass RepairPolicy = "Pass"
+	// RepairPolicyHold means that repairs wait as wishes do.
+	RepairPolicyHold RepairPolicy = "Hold"
 )
 
 // Budget limits how many objects are disturbed at once.
 //
-// +kubebuilder:validation:XValidation:rule="self.per == 'Label' ? (has(self.label) && size(self.label) > 0) : (!has(self.label) || size(self.label) == 0)",message="label must name a label key with per: Label, and must not be set otherwise"
+// +kubebuilder:validation:XValidation:rule="self.scope == 'Label' ? (has(self.label) && size(self.label) > 0) : (!has(self.label) || size(self.label) == 0)",message="label must name a label key with scope: Label, and must not be set otherwise"
 type Budget struct {
 	// How many of the objects may be under a disturbing step at once.
 	// +kubebuilder:validation:Minimum=1
-	Disturbed int32 `json:"disturbed"`
+	MaxDisrupted int32 `json:"maxDisrupted"`
 
 	// Whom the number is for: all selected objects together, those of each namespace, or
 	// those with the same value of a label.
 	// +kubebuilder:default=Fleet
 	// +kubebuilder:validation:Enum=Fleet;Namespace;Label
 	// +optional
-	Per string `json:"per,omitempty"`
+	Scope string `json:"scope,omitempty"`
 
-	// The label, for per: Label, e.g. topology.kubernetes.io/zone.
+	// The label, for scope: Label, e.g. topology.kubernetes.io/zone.
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Label string `json:"label,omitempty"`
@@ -240,8 +240,8 @@ type Wave struct {
 	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
 
-	// Labels of its objects. An object that several waves select belongs to the first.
-	Labels metav1.LabelSelector `json:"labels"`
+	// LabelSelector of its objects. An object that several waves select belongs to the first.
+	LabelSelector metav1.LabelSelector `json:"labelSelector"`
 }
 
 // NodeMaintenance names nodes by their names, by their labels, or both.
@@ -263,29 +263,29 @@ type NodeMaintenance struct {
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
 
-// DriftRule says what happens when somebody changes what the operator provides.
+// DriftPolicy says what happens when somebody changes what the operator provides.
 //
 // +kubebuilder:validation:Enum=Repair;Report
-type DriftRule string
+type DriftPolicy string
 
 const (
-	// DriftRepair puts it back.
-	DriftRepair DriftRule = "Repair"
-	// DriftReport leaves it, and says in the object's status what was changed, since when
+	// DriftPolicyRepair puts it back.
+	DriftPolicyRepair DriftPolicy = "Repair"
+	// DriftPolicyReport leaves it, and says in the object's status what was changed, since when
 	// and by which field manager. What the object's own spec changes is still provided.
-	DriftReport DriftRule = "Report"
+	DriftPolicyReport DriftPolicy = "Report"
 )
 
-// FailureRule says what happens when a change fails.
+// FailurePolicy says what happens when a change fails.
 //
 // +kubebuilder:validation:Enum=Halt;Rollback
-type FailureRule string
+type FailurePolicy string
 
 const (
-	// FailureHalt leaves it where it is.
-	FailureHalt FailureRule = "Halt"
-	// FailureRollback returns to the last spec that worked.
-	FailureRollback FailureRule = "Rollback"
+	// FailurePolicyHalt leaves it where it is.
+	FailurePolicyHalt FailurePolicy = "Halt"
+	// FailurePolicyRollback returns to the last spec that worked.
+	FailurePolicyRollback FailurePolicy = "Rollback"
 )
 
 // OperationPolicyStatus is the observed state.

@@ -35,10 +35,10 @@ func rulers() policy.Set {
 		"halves": {Windows: every("*/2 * * * *", 1)},
 		"thirds": {Windows: every("*/3 * * * *", 2)},
 		"freeze": {Freeze: &v1alpha1.Freeze{Reason: "sale", Until: new(metav1.NewTime(thaw))}},
-		"strict": {Windows: every("*/2 * * * *", 1), Repairs: v1alpha1.RepairsHold},
+		"strict": {Windows: every("*/2 * * * *", 1), RepairPolicy: v1alpha1.RepairPolicyHold},
 		"word":   {Approval: &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive", "Destructive", "Irreversible"}}},
 	} {
-		spec.Selector.Labels = &metav1.LabelSelector{MatchLabels: map[string]string{name: "yes"}}
+		spec.Selector.LabelSelector = &metav1.LabelSelector{MatchLabels: map[string]string{name: "yes"}}
 		all = append(all, v1alpha1.OperationPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 	}
 	return policy.NewSet(all)

@@ -18,7 +18,7 @@ func indexApproved(obj client.Object) []string {
 	if !ok {
 		return nil
 	}
-	return []string{ApprovedObject(schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}, a.Spec.Object.Name)}
+	return []string{ApprovedObject(schema.GroupKind{Group: a.Spec.TargetRef.Group, Kind: a.Spec.TargetRef.Kind}, a.Spec.TargetRef.Name)}
 }
 
 // ApprovedObject is the value of the index ApprovedIndex for an object.
@@ -31,9 +31,9 @@ func (r *Store) approvalChanged(old, now client.Object) {
 	}
 	for _, obj := range []client.Object{old, now} {
 		if a, ok := obj.(*v1alpha1.Approval); ok {
-			f := r.running()[schema.GroupKind{Group: a.Spec.Object.Group, Kind: a.Spec.Object.Kind}]
+			f := r.running()[schema.GroupKind{Group: a.Spec.TargetRef.Group, Kind: a.Spec.TargetRef.Kind}]
 			if f != nil {
-				f.Wake(types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.Object.Name})
+				f.Wake(types.NamespacedName{Namespace: a.Namespace, Name: a.Spec.TargetRef.Name})
 			}
 			return
 		}

@@ -31,7 +31,7 @@ func (s *Subject) policies(ctx context.Context, object *unstructured.Unstructure
 	selecting := policy.NewSet(list.Items).Selecting(about)
 	effective := selecting.Effective()
 	state.Paused = state.Paused || effective.Paused()
-	state.KeepsDrift = effective.Drift == v1alpha1.DriftReport
+	state.KeepsDrift = effective.Drift == v1alpha1.DriftPolicyReport
 	for _, r := range s.refusals(selecting, about) {
 		state.Held = append(state.Held, "the policy \""+r.Policy+"\" holds it: "+r.Message)
 	}
