@@ -50,7 +50,7 @@ type Options struct {
 	// Version of the operator, for the history.
 	Version string
 
-	// Webhooks serves every application's advice, see lifecycle.Adviser, and previews
+	// Webhooks serves every application's warnings, see lifecycle.Abilities, and previews
 	// on the manager's webhook server.
 	Webhooks bool
 
@@ -125,6 +125,9 @@ type App[T lifecycle.Resource, W any] struct {
 	// this application, remembers what it writes and labels what it creates; live
 	// reads from the API server what is not in that cache.
 	Driver func(cached client.Client, live client.Reader) lifecycle.Driver[T, W]
+
+	// Abilities are what the application can do beyond its planner.
+	Abilities lifecycle.Abilities[T, W]
 
 	// Gates are the promises that every step has to keep.
 	Gates []lifecycle.Gate[W]

@@ -40,7 +40,7 @@ func (e *engine[T, W]) approvals(ctx context.Context, key types.NamespacedName) 
 
 // ahead is what is left to do for the object, as a preview has it.
 func (e *engine[T, W]) ahead(obj T, seen W) policy.RemainingPlan {
-	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates, Impact: e.app.Abilities.Impact}
 	plan, _, _ := subject.Unroll(obj, seen, e.now())
 	a := policy.RemainingPlan{Object: e.subject(obj), UID: string(obj.GetUID()), Generation: obj.GetGeneration()}
 	a.Author, a.OtherUser = lifecycle.AuthorOf(obj), e.selecting(obj).WantsOtherUser()

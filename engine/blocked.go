@@ -32,7 +32,7 @@ func (b *blocked) fact() []lifecycle.Condition {
 func (e *engine[T, W]) stumble(r *result[T, W], err error) {
 	r.cause = err
 	d := explain(err)
-	_, able := e.app.Planner.(lifecycle.Depender[T])
+	able := e.app.Abilities.DependsOn != nil
 	if stuck := apply.BlockedObjects(err); able && len(stuck) > 0 && !deleting(r.obj) {
 		r.blocked = &blocked{stuck, d}
 		return
@@ -69,9 +69,9 @@ func (e *engine[T, W]) bringsBack(ctx context.Context, obj T, seen W, d lifecycl
 }
 
 func (e *engine[T, W]) needsBlocked(obj T, step lifecycle.Step, b *blocked) bool {
-	planner, able := e.app.Planner.(lifecycle.Depender[T])
-	return !able || slices.ContainsFunc(b.objects, func(f *apply.Failure) bool {
-		return planner.DependsOn(obj, step, f.Kind, f.Object)
+	dependsOn := e.app.Abilities.DependsOn
+	return dependsOn == nil || slices.ContainsFunc(b.objects, func(f *apply.Failure) bool {
+		return dependsOn(obj, step, f.Kind, f.Object)
 	})
 }
 

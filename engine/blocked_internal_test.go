@@ -11,11 +11,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// dependent is a planner whose steps with the name Start need everything.
-type dependent struct{ idle }
-
-func (dependent) DependsOn(_ *fake, s lifecycle.Step, _ string, _ lifecycle.Object) bool {
-	return s.Name == "Start"
+// startNeedsAll is of an application whose steps with the name Start need every object.
+var startNeedsAll = lifecycle.Abilities[*fake, string]{
+	DependsOn: func(_ *fake, s lifecycle.Step, _ string, _ lifecycle.Object) bool { return s.Name == "Start" },
 }
 
 // While an object cannot be provided, repairs that do not need it go on, and the decision is about that object otherwise.
@@ -43,7 +41,7 @@ func TestBesideWhatCannotBeProvided(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)
-			e := &engine[*fake, string]{app: App[*fake, string]{Planner: dependent{}}, operator: testEngine(now).operator}
+			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: startNeedsAll}, operator: testEngine(now).operator}
 			r := &result[*fake, string]{obj: &fake{}}
 			e.stumble(r, &apply.Failure{Object: &corev1.Service{}, Kind: "Service", Err: &apply.ForeignError{Kind: "Service", Name: "x"}})
 			d, decided := e.besideBlocked(t.Context(), r, c.next)
@@ -61,12 +59,12 @@ func TestBesideWhatCannotBeProvided(t *testing.T) {
 func TestOtherErrorsEndTheTurn(t *testing.T) {
 	stuck := &apply.Failure{Object: &corev1.Service{}, Kind: "Service", Err: &apply.ForeignError{Kind: "Service", Name: "x"}}
 	for name, c := range map[string]struct {
-		planner lifecycle.Planner[*fake, string]
-		err     error
+		abilities lifecycle.Abilities[*fake, string]
+		err       error
 	}{
-		"Outage": {dependent{}, errors.New("connection refused")}, "Unknowing": {idle{}, stuck},
+		"Outage": {startNeedsAll, errors.New("connection refused")}, "Unknowing": {lifecycle.Abilities[*fake, string]{}, stuck},
 	} {
-		e := &engine[*fake, string]{app: App[*fake, string]{Planner: c.planner}, operator: testEngine(time.Unix(1000, 0)).operator}
+		e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: c.abilities}, operator: testEngine(time.Unix(1000, 0)).operator}
 		r := &result[*fake, string]{obj: &fake{}}
 		if e.stumble(r, c.err); r.blocked != nil || !r.decision.IsSet() {
 			t.Errorf("%s: the turn goes on", name)

@@ -65,22 +65,22 @@ func (f *forecaster[T, W]) of(ctx context.Context, now, want T) (future[T, W], e
 // provided is the world once the resources are there, as they are before the first
 // step is taken. That they cannot be filled in is told with their changes.
 func (e *engine[T, W]) provided(ctx context.Context, now, want T, seen W, objects []lifecycle.Object) W {
-	foreseer, ok := e.app.Planner.(lifecycle.ResourcePreviewer[T, W])
-	if !ok || deleting(want) {
+	withResources := e.app.Abilities.WithResources
+	if withResources == nil || deleting(want) {
 		return seen
 	}
 	filled, err := e.issuer.Fill(ctx, now, objects)
 	if err != nil {
 		return seen
 	}
-	return foreseer.WithResources(want, seen, filled.Objects)
+	return withResources(want, seen, filled.Objects)
 }
 
 func (e *engine[T, W]) doubts(seen W) []string {
-	if doubter, ok := e.app.Planner.(lifecycle.UnknownsReporter[W]); ok {
-		return doubter.Unknowns(seen)
+	if e.app.Abilities.Unknowns == nil {
+		return nil
 	}
-	return nil
+	return e.app.Abilities.Unknowns(seen)
 }
 
 // warnOfDeletion says what goes and what stays when the object is deleted, and what would

@@ -207,12 +207,11 @@ func objection(refusals []lifecycle.Refusal, gate string) string {
 
 // evidence is bounded, as the history is: so many lines of so many bytes.
 func (e *engine[T, W]) evidence(seen W, step lifecycle.Step) []string {
-	witness, ok := e.app.Planner.(lifecycle.EvidenceProvider[W])
-	if !ok {
+	if e.app.Abilities.Evidence == nil {
 		return nil
 	}
 	const lines, length = 8, 200
-	said := witness.Evidence(seen, step)
+	said := e.app.Abilities.Evidence(seen, step)
 	all := slices.Clone(said[:min(len(said), lines)])
 	for i, line := range all {
 		all[i] = strings.ToValidUTF8(line[:min(len(line), length)], "")

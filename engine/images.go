@@ -15,8 +15,8 @@ import (
 // unproven says of each image that the plan runs and that no pod of the application has run whether it exists is not known:
 // only a node that pulls it finds out.
 func (e *engine[T, W]) unproven(ctx context.Context, next future[T, W], r preview.Report) []string {
-	imager, able := e.app.Planner.(lifecycle.ImageLister[T])
-	if !able || !r.Changes() || deleting(next.want) || !e.watchesPods() {
+	images := e.app.Abilities.Images
+	if images == nil || !r.Changes() || deleting(next.want) || !e.watchesPods() {
 		return nil
 	}
 	var steps []lifecycle.Step
@@ -28,7 +28,7 @@ func (e *engine[T, W]) unproven(ctx context.Context, next future[T, W], r previe
 		return []string{"Which images are known: " + err.Error()}
 	}
 	var said []string
-	for _, image := range imager.Images(next.want, steps) {
+	for _, image := range images(next.want, steps) {
 		if !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return hasRun(&p, image) }) {
 			said = append(said, fmt.Sprintf("Whether the image %s exists and can be pulled: no pod that Governor watches has run it.", image))
 		}

@@ -24,23 +24,23 @@ func (e *engine[T, W]) pause(ctx context.Context, r *result[T, W]) {
 }
 
 // isPaused reports whether the object itself or a policy asks to keep the hands off.
-func (e *engine[T, W]) isPaused(obj lifecycle.Object) bool {
-	return asksForPause(obj) || e.policy(obj).Paused()
+func (e *engine[T, W]) isPaused(obj T) bool {
+	return e.asksForPause(obj) || e.policy(obj).Paused()
 }
 
-func asksForPause(obj lifecycle.Object) bool {
-	p, ok := obj.(lifecycle.Pausable)
-	return ok && p.IsPaused() || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
+func (e *engine[T, W]) asksForPause(obj T) bool {
+	own := e.app.Abilities.IsPaused
+	return own != nil && own(obj) || obj.GetAnnotations()[lifecycle.AnnotationPaused] == "true"
 }
 
 // whyPaused says who pauses the object, and what resumes it.
-func (e *engine[T, W]) whyPaused(obj lifecycle.Object) string {
+func (e *engine[T, W]) whyPaused(obj T) string {
 	by := e.policy(obj).PausedBy
 	var ways []string
 	if len(by) > 0 {
 		ways = append(ways, fmt.Sprintf("spec.paused of %s", policy.Said(by)))
 	}
-	if asksForPause(obj) {
+	if e.asksForPause(obj) {
 		ways = append(ways, "spec.paused or the annotation "+lifecycle.AnnotationPaused)
 	}
 	return "The operator observes only. Remove " + strings.Join(ways, ", and ") + " to resume."

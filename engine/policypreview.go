@@ -36,7 +36,7 @@ func (e *engine[T, W]) overseen(ctx context.Context, now T, next future[T, W]) p
 
 // foreseer unrolls the plan of want, in which repairs go before what policies hold now.
 func (e *engine[T, W]) foreseer(ctx context.Context, now, want T) preview.Simulator[T, W] {
-	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates, Impact: e.app.Abilities.Impact}
 	about := e.selecting(want)
 	if len(about) == 0 {
 		return subject

@@ -70,11 +70,10 @@ func (o *previewHandler[T, W]) Handle(ctx context.Context, req admission.Request
 
 // rollback answers with the report, and with the spec that can be declared.
 func (o *previewHandler[T, W]) rollback(ctx context.Context, q question[T]) admission.Response {
-	retainer, ok := o.app.Planner.(lifecycle.Retainer[T])
-	if !ok {
+	if o.app.Abilities.Retain == nil {
 		return answer(o.foretell(ctx, q))
 	}
-	kept := retainer.Retain(q.now, q.want)
+	kept := o.app.Abilities.Retain(q.now, q.want)
 	report := o.foretell(ctx, q)
 	report.Kept = kept
 	response := answer(report)

@@ -172,11 +172,10 @@ func (e *engine[T, W]) planRollback(ctx context.Context, r *result[T, W]) (w rol
 // retain keeps the present values of the fields that cannot be set back. The note is about
 // the spec that is written, so it has the digest of that one.
 func (e *engine[T, W]) retain(now T, w *rollbackPlan[T]) (err error) {
-	retainer, ok := e.app.Planner.(lifecycle.Retainer[T])
-	if !ok {
+	if e.app.Abilities.Retain == nil {
 		return nil
 	}
-	if w.note.Kept = retainer.Retain(now, w.want); len(w.note.Kept) > 0 {
+	if w.note.Kept = e.app.Abilities.Retain(now, w.want); len(w.note.Kept) > 0 {
 		w.to.Spec, w.note.Spec, err = revision.SpecOf(w.want)
 	}
 	return err
@@ -222,7 +221,7 @@ func (e *engine[T, W]) objectionTo(r *result[T, W], w rollbackPlan[T]) string {
 	if _, err := e.app.Planner.Resources(w.want, r.seen); err != nil {
 		return fmt.Sprintf("revision %d cannot be rendered: %v.", w.to.Number, err)
 	}
-	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates}
+	subject := preview.Simulator[T, W]{Planner: e.app.Planner, Gates: e.app.Gates, Impact: e.app.Abilities.Impact}
 	plan, _, _ := subject.Unroll(w.want, r.seen, e.now())
 	for _, s := range plan.Actions() {
 		if s.Class == lifecycle.ClassIrreversible {

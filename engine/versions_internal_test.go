@@ -25,7 +25,7 @@ func toFake(o *old) (*fake, error) {
 func TestEarlierVersionsAreTranslated(t *testing.T) {
 	former := fakeKind
 	former.Version = "v1alpha1"
-	present := newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme())
+	present := newWarningHandler(App[*fake, struct{}]{Name: "fake", Abilities: warning(talkative)}, nil, fakeScheme())
 	d := &router{}
 	d.kinds.Store(former, translated{ConvertFormer(former, toFake), present})
 	ask := func(was, is any) admission.Response {

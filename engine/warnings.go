@@ -84,8 +84,8 @@ func registerWebhooks[T lifecycle.Resource, W any](op *Operator, app App[T, W], 
 
 func newWarningHandler[T lifecycle.Resource, W any](app App[T, W], namespaces []string, scheme *runtime.Scheme) *warningHandler[T, W] {
 	a := &warningHandler[T, W]{app: app, namespaces: namespaces, decoder: admission.NewDecoder(scheme)}
-	if adviser, ok := app.Planner.(lifecycle.Warner[T]); ok {
-		a.voices = append(a.voices, func(_ context.Context, old, want T) []string { return adviser.Warnings(old, want) })
+	if warnings := app.Abilities.Warnings; warnings != nil {
+		a.voices = append(a.voices, func(_ context.Context, old, want T) []string { return warnings(old, want) })
 	}
 	return a
 }

@@ -19,11 +19,7 @@ import (
 var fakeKind = schema.GroupVersionKind{Group: "fakes.example.com", Version: "v1", Kind: "Fake"}
 
 // talkative says which generations it was asked about.
-type talkative struct {
-	lifecycle.Planner[*fake, struct{}]
-}
-
-func (talkative) Warnings(old, want *fake) []string {
+func talkative(old, want *fake) []string {
 	if want.Name == "cursed" {
 		panic("the planner is in a bad mood")
 	}
@@ -33,9 +29,9 @@ func (talkative) Warnings(old, want *fake) []string {
 	return []string{fmt.Sprintf("from %d to %d", old.Generation, want.Generation)}
 }
 
-// silent is a planner without advice.
-type silent struct {
-	lifecycle.Planner[*fake, struct{}]
+// warning are the abilities of an application with these warnings.
+func warning(warnings func(old, want *fake) []string) lifecycle.Abilities[*fake, struct{}] {
+	return lifecycle.Abilities[*fake, struct{}]{Warnings: warnings}
 }
 
 func asked(t testing.TB, old, want any) admission.Request {
@@ -76,26 +72,26 @@ func (f *fake) with(edit func(*fake)) *fake {
 func TestAdvice(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
-		planner    lifecycle.Planner[*fake, struct{}]
+		warnings   func(old, want *fake) []string
 		namespaces []string
 		old, want  any
 		says       []string
 	}{
-		"Created":   {"a new object is advised on", talkative{}, nil, nil, generation(1), []string{"new 1"}},
-		"Changed":   {"so is a change", talkative{}, nil, generation(1), generation(2), []string{"from 1 to 2"}},
-		"Same":      {"a label or a finalizer is no change of the wish", talkative{}, nil, generation(1), generation(1), nil},
-		"Leaving":   {"nobody needs advice about what goes", talkative{}, nil, generation(1), generation(2).with(leave), nil},
-		"Elsewhere": {"this operator will not act there", talkative{}, []string{"theirs"}, nil, generation(1), nil},
-		"Here":      {"here it will", talkative{}, []string{"theirs", "mine"}, nil, generation(1), []string{"new 1"}},
-		"Silent":    {"advice is optional", silent{}, nil, nil, generation(1), nil},
-		"Panic":     {"a bug keeps nobody from working", talkative{}, nil, nil, generation(1).with(curse), nil},
-		"Garbage":   {"nor does what cannot be read", talkative{}, nil, nil, "an object", nil},
-		"OldBroken": {"or could be read in former times only", talkative{}, nil, "an object", generation(1), nil},
-		"Nothing":   {"nor a request without an object", talkative{}, nil, nil, nil, nil},
+		"Created":   {"a new object is advised on", talkative, nil, nil, generation(1), []string{"new 1"}},
+		"Changed":   {"so is a change", talkative, nil, generation(1), generation(2), []string{"from 1 to 2"}},
+		"Same":      {"a label or a finalizer is no change of the wish", talkative, nil, generation(1), generation(1), nil},
+		"Leaving":   {"nobody needs advice about what goes", talkative, nil, generation(1), generation(2).with(leave), nil},
+		"Elsewhere": {"this operator will not act there", talkative, []string{"theirs"}, nil, generation(1), nil},
+		"Here":      {"here it will", talkative, []string{"theirs", "mine"}, nil, generation(1), []string{"new 1"}},
+		"Silent":    {"advice is optional", nil, nil, nil, generation(1), nil},
+		"Panic":     {"a bug keeps nobody from working", talkative, nil, nil, generation(1).with(curse), nil},
+		"Garbage":   {"nor does what cannot be read", talkative, nil, nil, "an object", nil},
+		"OldBroken": {"or could be read in former times only", talkative, nil, "an object", generation(1), nil},
+		"Nothing":   {"nor a request without an object", talkative, nil, nil, nil, nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			a := newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: c.planner}, c.namespaces, fakeScheme())
+			a := newWarningHandler(App[*fake, struct{}]{Name: "fake", Abilities: warning(c.warnings)}, c.namespaces, fakeScheme())
 			answer := a.Handle(t.Context(), asked(t, c.old, c.want))
 			if diff := cmp.Diff(c.says, answer.Warnings); diff != "" || !answer.Allowed {
 				t.Errorf("%s: allowed %v, %s", c.reason, answer.Allowed, diff)
@@ -115,7 +111,7 @@ func fakeScheme() *runtime.Scheme {
 
 func TestEachKindIsAskedItsOwn(t *testing.T) {
 	a := &router{}
-	a.kinds.Store(fakeKind, newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme()))
+	a.kinds.Store(fakeKind, newWarningHandler(App[*fake, struct{}]{Name: "fake", Abilities: warning(talkative)}, nil, fakeScheme()))
 	req := asked(t, nil, generation(1))
 	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 0 {
 		t.Errorf("nobody knows a kind without a name, got %v", answer)
@@ -127,7 +123,7 @@ func TestEachKindIsAskedItsOwn(t *testing.T) {
 }
 
 func BenchmarkAdvice(b *testing.B) {
-	a := newWarningHandler(App[*fake, struct{}]{Name: "fake", Planner: talkative{}}, nil, fakeScheme())
+	a := newWarningHandler(App[*fake, struct{}]{Name: "fake", Abilities: warning(talkative)}, nil, fakeScheme())
 	req := asked(b, generation(1), generation(2))
 	for b.Loop() {
 		a.Handle(b.Context(), req)

@@ -28,13 +28,6 @@ type Resource interface {
 	StatusFields() (observedGeneration *int64, conditions *[]metav1.Condition)
 }
 
-// Pausable is a custom resource with a field of its own for pausing, besides the annotation
-// [AnnotationPaused], which works on every kind.
-type Pausable interface {
-	// IsPaused reports whether the user paused the object.
-	IsPaused() bool
-}
-
 // DecisionError is an error with a decision, which waits or blocks and says why. As an
 // error of [Planner.Resources] it means that nothing may be applied: the engine applies
 // nothing and, unlike after an empty list, prunes nothing. As an error of [Driver.Act] it

@@ -61,7 +61,7 @@ func loss(d lifecycle.Decision) lifecycle.Condition {
 	}
 }
 
-// Impact implements lifecycle.Forecaster.
+// Impact is one of the [Abilities].
 func (Planner) Impact(during World) string {
 	if during.Leaving {
 		return "" // nobody asks etcd any more, and nothing of it is to be kept

@@ -217,7 +217,7 @@ func containerSecurity() *corev1.SecurityContext {
 	}
 }
 
-// Images implements lifecycle.ImageLister: those of the releases that the steps start, each once.
+// Images returns those of the releases that the steps start, each once.
 func (Planner) Images(want *etcdv1.EtcdCluster, steps []lifecycle.Step) []string {
 	var all []string
 	for _, s := range steps {

@@ -8,7 +8,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// DependsOn implements lifecycle.Depender. A step that starts a pod needs the ConfigMaps and
+// DependsOn is one of the [Abilities]. A step that starts a pod needs the ConfigMaps and
 // Secrets that the pod reads, its door above all. Other steps need no object: what they rely
 // on, such as a shut door, is seen in the world.
 func (Planner) DependsOn(want *etcdv1.EtcdCluster, s lifecycle.Step, kind string, obj lifecycle.Object) bool {

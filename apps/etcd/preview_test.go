@@ -16,13 +16,13 @@ import (
 )
 
 func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
-	p, _, _ := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates()}.Unroll(want, seen, noon)
+	p, _, _ := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Impact: etcd.Planner{}.Impact}.Unroll(want, seen, noon)
 	return p
 }
 
 // steps is a plan in short.
 func steps(want *etcdv1.EtcdCluster, seen etcd.World) string {
-	return plannertest.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Now: noon}.Preview(want, seen)
+	return plannertest.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Impact: etcd.Planner{}.Impact, Now: noon}.Preview(want, seen)
 }
 
 // What policies hold waits, and repairs do not: the plan has them first, as they will be taken.
@@ -76,7 +76,7 @@ func TestPreview(t *testing.T) {
 			"MoveLeader e-1: 3 of 3 voters serve, 1 member may fail",
 			"Restart e-0: 2 of 3 voters serve, none may fail", "(Serving e-0)", "Settled AsDeclared",
 		}, "\n")},
-		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nExpose e-3\nSettled AsDeclared"},
+		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nAddToService e-3\nSettled AsDeclared"},
 		"Lost":   {"nothing is planned for a cluster whose data is gone", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
 		"Delete": {"a deletion says what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "DeleteCluster e\nSettled Dismissed"},
 	}

@@ -6,7 +6,7 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// Retain implements lifecycle.Retainer: the API server refuses to shrink a volume, so a
+// Retain is one of the [Abilities]: the API server refuses to shrink a volume, so a
 // rollback keeps its present size.
 func (Planner) Retain(now, earlier *etcdv1.EtcdCluster) []string {
 	size := now.Spec.Storage.Size

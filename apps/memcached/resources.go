@@ -159,7 +159,7 @@ func spread(want *cachev1.Memcached) []corev1.TopologySpreadConstraint {
 	return all
 }
 
-// Images implements lifecycle.ImageLister. The Deployment runs its image without a step.
+// Images is one of the [Abilities]. The Deployment runs its image without a step.
 func (Planner) Images(want *cachev1.Memcached, _ []lifecycle.Step) []string {
 	return []string{image(want)}
 }

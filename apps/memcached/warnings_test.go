@@ -9,10 +9,7 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
-	"github.com/governor-dev/governor/lifecycle"
 )
-
-var _ lifecycle.Warner[*cachev1.Memcached] = memcached.Planner{}
 
 // edited returns an instance of the size with the edits.
 func edited(size int32, edits ...func(*cachev1.Memcached)) *cachev1.Memcached {

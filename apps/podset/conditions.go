@@ -42,7 +42,7 @@ func (Planner) Status(want *appv1.PodSet, seen World) {
 	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
 }
 
-// Impact implements lifecycle.Forecaster.
+// Impact is one of the [Abilities].
 func (Planner) Impact(during World) string {
 	return fmt.Sprintf("%s of %d are available", podCount(during.available()), during.active())
 }

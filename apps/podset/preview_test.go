@@ -24,7 +24,7 @@ func TestPreview(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := preview.Simulator[*appv1.PodSet, podset.World]{Planner: podset.Planner{}, Gates: podset.Gates()}
+			s := preview.Simulator[*appv1.PodSet, podset.World]{Planner: podset.Planner{}, Gates: podset.Gates(), Impact: podset.Planner{}.Impact}
 			plan, _, _ := s.Unroll(set(c.replicas), world(c.seen), now)
 			var got []string
 			for _, step := range plan.Steps {

@@ -118,7 +118,7 @@ func minAvailable(want *appv1.PodSet) int {
 	return max(0, int(want.Spec.Replicas)-maxUnavailable(want))
 }
 
-// Images implements lifecycle.ImageLister: it returns those of the template if a step creates a pod.
+// Images returns those of the template if a step creates a pod.
 func (Planner) Images(want *appv1.PodSet, steps []lifecycle.Step) []string {
 	if len(steps) == 0 {
 		return nil

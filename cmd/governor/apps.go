@@ -102,7 +102,8 @@ func namespace() string {
 
 func registerEtcd(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*etcdv1.EtcdCluster, etcd.World]{
-		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Driver: etcddriver.New, Gates: etcd.Gates(), Holdable: true,
+		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Abilities: etcd.Abilities(), Driver: etcddriver.New, Gates: etcd.Gates(),
+		Holdable: true,
 		Owns: []client.Object{
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},
@@ -113,7 +114,7 @@ func registerEtcd(op *engine.Operator) error {
 
 func registerMemcached(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
-		Name: memcached.Name, Planner: memcached.Planner{}, Driver: memcacheddriver.New,
+		Name: memcached.Name, Planner: memcached.Planner{}, Abilities: memcached.Abilities(), Driver: memcacheddriver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
 		Watches: []client.Object{&corev1.Pod{}}, TellWithin: tellWithin,
 	})
@@ -134,7 +135,7 @@ const (
 
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{
-		Name: podset.Name, Planner: podset.Planner{}, Driver: podsetdriver.New, Gates: podset.Gates(),
+		Name: podset.Name, Planner: podset.Planner{}, Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
 		Watches: []client.Object{&corev1.Pod{}}, Gather: gather, Recount: recount,
 	})
 }

@@ -13,7 +13,7 @@ import (
 //	(Serving e-1)
 //	Settled AsDeclared
 func (s Subject[T, W]) Preview(want T, seen W) string {
-	plan, _, _ := preview.Simulator[T, W]{Planner: s.Planner, Gates: s.Gates}.Unroll(want, seen, s.now())
+	plan, _, _ := preview.Simulator[T, W]{Planner: s.Planner, Gates: s.Gates, Impact: s.Impact}.Unroll(want, seen, s.now())
 	var lines []string
 	for _, step := range plan.Steps {
 		line := step.String()

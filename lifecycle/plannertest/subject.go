@@ -18,6 +18,9 @@ type Subject[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
+	// Impact is that of [lifecycle.Abilities]; nil if the application has none.
+	Impact func(during W) string
+
 	// Safe returns an error if a world breaks what must always hold; nil checks nothing. A step is not to blame for what
 	// was broken before it.
 	Safe func(seen W) error

@@ -24,7 +24,7 @@ func plan() []lifecycle.Step {
 func approvalOf(steps []lifecycle.Step) *v1alpha1.Approval {
 	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: v1alpha1.ApprovalSpec{
 		TargetRef: v1alpha1.ApprovedObject{Group: "g", Kind: "Ring", Name: "orders", UID: "u", Generation: 3},
-		Approver:     "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
+		Approver:  "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
 	}}
 	for _, s := range steps {
 		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})

@@ -60,6 +60,9 @@ type Simulator[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
+	// Impact is that of [lifecycle.Abilities]; nil if the application has none.
+	Impact func(during W) string
+
 	// Holds reports whether policies hold the step, and Needed whether the spec that worked
 	// last needs it, too. Nil means that they do not.
 	Holds, Needed func(want T, seen W, step lifecycle.Step) bool
@@ -130,8 +133,8 @@ func (s Simulator[T, W]) step(seen W, d lifecycle.Decision) (Step, W) {
 	if !next.IsWait {
 		next.Held = lifecycle.Judge(s.Gates, seen, during, d.Step)
 	}
-	if teller, ok := s.Planner.(lifecycle.Forecaster[W]); ok && d.Step.Class.IsDisruptive() {
-		next.Impact = teller.Impact(during)
+	if s.Impact != nil && d.Step.Class.IsDisruptive() {
+		next.Impact = s.Impact(during)
 	}
 	return next, after
 }

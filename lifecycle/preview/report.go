@@ -14,7 +14,7 @@ const (
 	Update = "update"
 	Delete = "delete"
 	// Rollback is an Update to an earlier spec. The answer has the spec that can be declared:
-	// with the present values of fields that cannot be set back, see [lifecycle.Retainer].
+	// with the present values of fields that cannot be set back, see Retain of [lifecycle.Abilities].
 	Rollback = "rollback"
 )
 

@@ -31,7 +31,7 @@ func approvalOf(t *testing.T, namespace, name string, members ...string) *v1alph
 	must(t, err)
 	a := &v1alpha1.Approval{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.ApprovalSpec{
 		TargetRef: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: r.Generation},
-		Approver:     "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
+		Approver:  "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
 	}}
 	for _, m := range members {
 		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: "Remove", Target: m, Class: "Disruptive"})

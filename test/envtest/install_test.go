@@ -69,7 +69,7 @@ func TestInstalledRolesSuffice(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "a"},
 		Spec: v1alpha1.ApprovalSpec{
 			TargetRef: v1alpha1.ApprovedObject{Group: cachev1.GroupVersion.Group, Kind: "Memcached", Name: "m", UID: string(m.UID), Generation: m.Generation},
-			Approver:     "ann", ExpirationTime: metav1.Now(), Steps: []v1alpha1.ApprovedStep{{Name: "Restart"}},
+			Approver:  "ann", ExpirationTime: metav1.Now(), Steps: []v1alpha1.ApprovedStep{{Name: "Restart"}},
 		},
 	}), metav1.ConditionFalse, policy.Done)
 	must(t, api.Delete(t.Context(), m))

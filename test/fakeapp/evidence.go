@@ -6,7 +6,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Evidence implements lifecycle.EvidenceProvider.
+// Evidence is one of the [Abilities].
 func (Planner) Evidence(seen World, s lifecycle.Step) []string {
 	all := []string{fmt.Sprintf("%d of %d voters are healthy.", seen.count(healthyVoter), seen.count(voter))}
 	if m, ok := seen.find(func(m Member) bool { return m.Name == s.Target }); ok {

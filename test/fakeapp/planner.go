@@ -199,7 +199,7 @@ func (Planner) Conditions(_ *Ring, seen World, _ lifecycle.Decision) []lifecycle
 	return []lifecycle.Condition{{Type: "Quorum", Status: lifecycle.StatusOf(ok), Reason: "Counted"}}
 }
 
-// Retain implements lifecycle.Retainer: disks can only grow.
+// Retain is one of the [Abilities]: disks can only grow.
 func (Planner) Retain(now, earlier *Ring) []string {
 	if earlier.Spec.Disk >= now.Spec.Disk {
 		return nil
@@ -218,7 +218,7 @@ func (Planner) Unknowns(seen World) (all []string) {
 	return all
 }
 
-// DependsOn implements lifecycle.Depender: a pod reads the ring's first ConfigMap.
+// DependsOn is one of the [Abilities]: a pod reads the ring's first ConfigMap.
 func (Planner) DependsOn(want *Ring, s lifecycle.Step, kind string, obj lifecycle.Object) bool {
 	return s.Name == "CreatePod" && kind == "ConfigMap" && obj.GetName() == want.Name
 }

@@ -124,7 +124,7 @@ func (p *PodSet) StatusFields() (*int64, *[]metav1.Condition) {
 	return &p.Status.ObservedGeneration, &p.Status.Conditions
 }
 
-// IsPaused implements lifecycle.Pausable.
+// IsPaused reports whether spec.paused is set.
 func (p *PodSet) IsPaused() bool { return p.Spec.Paused }
 
 // PodSetList is a list of pod sets.

@@ -172,7 +172,7 @@ func (m *Memcached) StatusFields() (*int64, *[]metav1.Condition) {
 	return &m.Status.ObservedGeneration, &m.Status.Conditions
 }
 
-// IsPaused implements lifecycle.Pausable.
+// IsPaused reports whether spec.paused is set.
 func (m *Memcached) IsPaused() bool { return m.Spec.Paused }
 
 // MemcachedList is a list of memcached instances.

@@ -336,5 +336,5 @@ func (c *EtcdCluster) StatusFields() (*int64, *[]metav1.Condition) {
 	return &c.Status.ObservedGeneration, &c.Status.Conditions
 }
 
-// IsPaused implements lifecycle.Pausable.
+// IsPaused reports whether spec.paused is set.
 func (c *EtcdCluster) IsPaused() bool { return c.Spec.Paused }

@@ -142,10 +142,12 @@ func TestLookAsksPolicies(t *testing.T) {
 		"OpenWindow": {func(s *v1alpha1.OperationPolicySpec) {
 			s.Windows = []v1alpha1.Window{{Schedule: "0 11 * * *", Duration: metav1.Duration{Duration: 2 * time.Hour}}}
 		}, ""},
-		"Approval":       {func(s *v1alpha1.OperationPolicySpec) { s.Approval = approval }, ""},
-		"RepairsAreHeld": {func(s *v1alpha1.OperationPolicySpec) { s.Approval, s.RepairPolicy = approval, v1alpha1.RepairPolicyHold }, `the policy "p" holds it: a step that is Disruptive needs an approval`},
-		"Paused":         {func(s *v1alpha1.OperationPolicySpec) { s.Paused = true }, "it is paused"},
-		"OtherKind":      {func(s *v1alpha1.OperationPolicySpec) { s.Paused, s.Selector.Kinds = true, []string{"Memcached"} }, ""},
+		"Approval": {func(s *v1alpha1.OperationPolicySpec) { s.Approval = approval }, ""},
+		"RepairsAreHeld": {func(s *v1alpha1.OperationPolicySpec) {
+			s.Approval, s.RepairPolicy = approval, v1alpha1.RepairPolicyHold
+		}, `the policy "p" holds it: a step that is Disruptive needs an approval`},
+		"Paused":    {func(s *v1alpha1.OperationPolicySpec) { s.Paused = true }, "it is paused"},
+		"OtherKind": {func(s *v1alpha1.OperationPolicySpec) { s.Paused, s.Selector.Kinds = true, []string{"Memcached"} }, ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,15 @@
+package etcd
+
+import (
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/lifecycle"
+)
+
+// Abilities returns what the planner can do beyond planning.
+func Abilities() lifecycle.Abilities[*etcdv1.EtcdCluster, World] {
+	p := Planner{}
+	return lifecycle.Abilities[*etcdv1.EtcdCluster, World]{
+		IsPaused: (*etcdv1.EtcdCluster).IsPaused, Warnings: p.Warnings, Impact: p.Impact, Unknowns: p.Unknowns, WithResources: p.WithResources,
+		Evidence: p.Evidence, DependsOn: p.DependsOn, Retain: p.Retain, Images: p.Images,
+	}
+}
