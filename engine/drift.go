@@ -98,7 +98,7 @@ func seenFacts(sight lifecycle.Decision) []lifecycle.Condition {
 	if sight.Outcome != lifecycle.OutcomeSettled {
 		sight.Message += " Nothing is done about it: it is paused."
 	}
-	facts := lifecycle.StandardConditions(sight)
+	facts := lifecycle.StandardConditions(sight, nil)
 	for i, f := range facts {
 		if f.Type == lifecycle.ConditionReconciling {
 			facts[i].Status, facts[i].Reason, facts[i].Message = metav1.ConditionFalse, lifecycle.ConditionPaused, "It is paused."

@@ -222,7 +222,8 @@ func (e *engine[T, W]) evidence(seen W, step lifecycle.Step) []string {
 // unfinished reports whether the object's status says that something is under way or waits for a person.
 func unfinished(obj lifecycle.Resource) bool {
 	_, conditions := obj.StatusFields()
-	return apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionReconciling) || apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionStalled)
+	return apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionReconciling) || apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionChangeHeld) ||
+		apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionStalled)
 }
 
 // recorded is the cause of the last step that was taken, by the history; empty if it cannot be read.

@@ -69,7 +69,8 @@ func (e *engine[T, W]) peer(obj T) policy.Peer {
 	observed, conditions := obj.StatusFields()
 	if c := apimeta.FindStatusCondition(*conditions, lifecycle.ConditionReady); c != nil {
 		p.Since = c.LastTransitionTime.Time
-		p.Settled = c.Status == metav1.ConditionTrue && *observed == obj.GetGeneration()
+		held := apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionChangeHeld)
+		p.Settled = c.Status == metav1.ConditionTrue && !held && *observed == obj.GetGeneration()
 	}
 	if c := apimeta.FindStatusCondition(*conditions, lifecycle.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
 		p.Stalled = c.Reason

@@ -65,7 +65,7 @@ func (e *engine[T, W]) publish(ctx context.Context, r *result[T, W]) (reconcile.
 func (e *engine[T, W]) describe(ctx context.Context, r *result[T, W]) {
 	own := e.own(ctx, r) // first: it may find that the planner fails on this object
 	observedGeneration, conditions := r.obj.StatusFields()
-	facts := lifecycle.StandardConditions(r.decision)
+	facts := lifecycle.StandardConditions(r.decision, own)
 	if r.paused {
 		facts = pausedFacts(r.decision.Message, *conditions, r.sight)
 	}
@@ -79,6 +79,7 @@ func (e *engine[T, W]) describe(ctx context.Context, r *result[T, W]) {
 	}
 	facts = append(append(facts, own...), rolledBack(r.obj)...)
 	facts = slices.Concat(facts, driftFact(r.drifts), overdueFact(r.overdue), r.heldFact(), r.blocked.fact())
+	r.changeHeld = slices.ContainsFunc(facts, func(c lifecycle.Condition) bool { return c.Type == lifecycle.ConditionChangeHeld })
 	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
 }
 
@@ -119,7 +120,7 @@ func pausedFacts(why string, conditions []metav1.Condition, sight *lifecycle.Dec
 // could not see anything new.
 func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
 	known := map[string]bool{lifecycle.ConditionPaused: true, lifecycle.ConditionRolledBack: true, lifecycle.ConditionDrifted: true, lifecycle.ConditionDeletionHeld: true,
-		lifecycle.ConditionCertificatesDue: true, lifecycle.ConditionResourcesBlocked: true}
+		lifecycle.ConditionCertificatesDue: true, lifecycle.ConditionResourcesBlocked: true, lifecycle.ConditionChangeHeld: true}
 	for _, f := range told {
 		known[f.Type] = true
 	}
@@ -154,8 +155,12 @@ func (e *engine[T, W]) log(ctx context.Context, r *result[T, W]) {
 // the status will say it.
 func (r *result[T, W]) news() bool {
 	d, said := r.decision, r.said()
-	ready := lifecycle.StatusOf(d.Outcome == lifecycle.OutcomeSettled)
-	return r.later.IsZero() && d.IsSet() && (said.Reason != d.Reason || said.Status != ready)
+	return r.later.IsZero() && d.IsSet() && (said.Reason != d.Reason || said.Status != r.readiness())
+}
+
+// readiness is the status of Ready that the decision leads to.
+func (r *result[T, W]) readiness() metav1.ConditionStatus {
+	return lifecycle.StatusOf(r.changeHeld || r.decision.Outcome == lifecycle.OutcomeSettled)
 }
 
 // said is what the object's status says so far; the zero value if it says nothing.

@@ -1,6 +1,8 @@
 package lifecycle
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -10,6 +12,14 @@ const (
 	ConditionReady       = "Ready"
 	ConditionReconciling = "Reconciling"
 	ConditionStalled     = "Stalled"
+	// ConditionAvailable is a condition of applications: the application serves its clients.
+	ConditionAvailable = "Available"
+	// ConditionDegraded is a condition of applications: not everything that the spec asks for
+	// works.
+	ConditionDegraded = "Degraded"
+	// ConditionChangeHeld is present only while a policy holds a change of the spec and the
+	// application serves as before. Ready is true then: it speaks of the service.
+	ConditionChangeHeld = "ChangeHeld"
 	// ConditionPaused is present only while the object is paused.
 	ConditionPaused = "Paused"
 	// ConditionDrifted is present only while Governor leaves changes of others in place. Its
@@ -50,14 +60,29 @@ func StatusOf(b bool) metav1.ConditionStatus {
 	return metav1.ConditionFalse
 }
 
-// StandardConditions returns Ready, Reconciling and Stalled of a decision.
-func StandardConditions(d Decision) []Condition {
-	ready := d.Outcome == OutcomeSettled
-	stalled := d.Outcome == OutcomeBlocked
+// StandardConditions returns Ready, Reconciling and Stalled of a decision. own are the
+// application's conditions. While a policy holds a step and the application is Available and
+// not Degraded, Ready is true, Reconciling is false, and ChangeHeld names the step: clients
+// that wait with kstatus, such as Flux and helm --wait, do not wait for the policy.
+func StandardConditions(d Decision, own []Condition) []Condition {
 	fact := func(kind string, b bool) Condition {
 		return Condition{Type: kind, Status: StatusOf(b), Reason: d.Reason, Message: d.Message}
 	}
+	if d.servesWhileHeld(own) {
+		return []Condition{fact(ConditionReady, true), fact(ConditionReconciling, false), fact(ConditionStalled, false), fact(ConditionChangeHeld, true)}
+	}
+	ready := d.Outcome == OutcomeSettled
+	stalled := d.Outcome == OutcomeBlocked
 	return []Condition{fact(ConditionReady, ready), fact(ConditionReconciling, !ready && !stalled), fact(ConditionStalled, stalled)}
+}
+
+// servesWhileHeld reports whether a policy holds the step of the decision, and the application
+// serves in full meanwhile. An application without these conditions does not say that it serves.
+func (d Decision) servesWhileHeld(own []Condition) bool {
+	is := func(kind string) bool {
+		return slices.ContainsFunc(own, func(c Condition) bool { return c.Type == kind && c.Status == metav1.ConditionTrue })
+	}
+	return d.Outcome == OutcomeWait && d.Reason == ReasonHeldByPolicy && is(ConditionAvailable) && !is(ConditionDegraded)
 }
 
 // Merge returns the status list of the conditions. A condition whose status is unchanged

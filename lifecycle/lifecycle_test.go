@@ -98,7 +98,7 @@ func TestSummary(t *testing.T) {
 				lifecycle.ConditionStalled:     lifecycle.StatusOf(c.stalled),
 			}
 			got := map[string]metav1.ConditionStatus{}
-			for _, f := range lifecycle.StandardConditions(c.decision) {
+			for _, f := range lifecycle.StandardConditions(c.decision, nil) {
 				got[f.Type] = f.Status
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -108,8 +108,34 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// Ready speaks of the service: a change that a policy holds takes it from no application that serves in full.
+func TestAChangeHeldByAPolicyLeavesReady(t *testing.T) {
+	step := lifecycle.Step{Name: "Restart", Target: "a"}
+	byPolicy := lifecycle.Held(step, lifecycle.Refusal{Gate: "Freeze", Policy: "p"})
+	available := lifecycle.Condition{Type: lifecycle.ConditionAvailable, Status: metav1.ConditionTrue}
+	degraded := lifecycle.Condition{Type: lifecycle.ConditionDegraded, Status: metav1.ConditionTrue}
+	cases := map[string]struct {
+		reason   string
+		decision lifecycle.Decision
+		own      []lifecycle.Condition
+		ready    bool
+	}{
+		"Serves":   {"it serves", byPolicy, []lifecycle.Condition{available}, true},
+		"Degraded": {"not all of it works", byPolicy, []lifecycle.Condition{available, degraded}, false},
+		"Unknown":  {"it does not say that it serves", byPolicy, nil, false},
+		"Gate":     {"a gate opens soon", lifecycle.Held(step, lifecycle.Refusal{Gate: "KeepsQuorum"}), []lifecycle.Condition{available}, false},
+		"Wait":     {"something is under way", lifecycle.WaitFor(step, time.Time{}), []lifecycle.Condition{available}, false},
+	}
+	for name, c := range cases {
+		got := lifecycle.StandardConditions(c.decision, c.own)
+		if ready := got[0].Status == metav1.ConditionTrue; ready != c.ready || (len(got) == 4) != c.ready {
+			t.Errorf("%s: %s: got %+v", name, c.reason, got)
+		}
+	}
+}
+
 func TestMergeOfTheSameFactsChangesNothing(t *testing.T) {
-	facts := lifecycle.StandardConditions(lifecycle.First())
+	facts := lifecycle.StandardConditions(lifecycle.First(), nil)
 	first := lifecycle.Merge(nil, facts, 1, metav1.Unix(100, 0))
 	again := lifecycle.Merge(first, facts, 1, metav1.Unix(200, 0))
 	if diff := cmp.Diff(first, again); diff != "" {

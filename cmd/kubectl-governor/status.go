@@ -175,8 +175,10 @@ type state struct {
 	Version string `json:"version,omitempty"`
 	Count   string `json:"membersReady,omitempty"`
 
-	age  time.Duration
-	full string
+	// heldSince is since when a policy holds a change while the object is ready; nil if none does.
+	heldSince *metav1.Time
+	age       time.Duration
+	full      string
 }
 
 func (s *status) states(found catch) []state {
@@ -202,6 +204,9 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 	if c := apimeta.FindStatusCondition(all, lifecycle.ConditionReady); c != nil {
 		st.Ready, st.Reason, st.Message, st.Since = string(c.Status), c.Reason, c.Message, &c.LastTransitionTime
 		st.Held = strings.HasPrefix(c.Reason, "HeldBy")
+	}
+	if c := apimeta.FindStatusCondition(all, lifecycle.ConditionChangeHeld); c != nil && c.Status == metav1.ConditionTrue {
+		st.heldSince = &c.LastTransitionTime
 	}
 	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionReconciling)
 	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionStalled)

@@ -179,6 +179,9 @@ func healthy(word string) tone {
 func (s *status) verdict(st state) string {
 	switch st.Ready {
 	case string(metav1.ConditionTrue):
+		if st.Held {
+			return fmt.Sprintf("%s, %s. %s", s.paint(good, "ready"), st.Reason, st.Message)
+		}
 		return s.paint(good, "ready") + ". " + st.Message
 	case lifecycle.ConditionPaused:
 		return s.paint(fair, "paused") + ". " + st.Message
@@ -192,6 +195,8 @@ func (s *status) underWay(st state) string {
 	switch {
 	case st.Ready == lifecycle.ConditionPaused || st.Since == nil:
 		return ""
+	case st.heldSince != nil:
+		return fmt.Sprintf("%s since %s", s.paint(fair, "held"), moment(st.heldSince.Time))
 	case st.Held:
 		what = s.paint(fair, "held")
 	case st.Stalled:

@@ -69,7 +69,7 @@ func (i *instance) Settles(t *testing.T, outcome lifecycle.Outcome, reason strin
 // tells compares what the object's conditions say about its present generation.
 func tells(m lifecycle.Resource, outcome lifecycle.Outcome, reason string) error {
 	_, conditions := m.StatusFields()
-	for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome, Reason: reason}) {
+	for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome, Reason: reason}, nil) {
 		got := apimeta.FindStatusCondition(*conditions, want.Type)
 		if got == nil || got.Status != want.Status || got.ObservedGeneration != m.GetGeneration() {
 			return fmt.Errorf("%w: %s is %+v", errNotYet, want.Type, got)

@@ -109,7 +109,7 @@ func (s *sets) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) (
 		if p.Status.ObservedGeneration != p.Generation {
 			return errors.New("the status is about an older generation")
 		}
-		for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome}) {
+		for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome}, nil) {
 			got := apimeta.FindStatusCondition(p.Status.Conditions, want.Type)
 			if got == nil || got.Status != want.Status || got.Reason != reason {
 				return fmt.Errorf("%s is %+v", want.Type, got)
