@@ -218,11 +218,15 @@ func (k *Store) cacheRevision(c *metav1.PartialObjectMetadata) {
 		newestRevision{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, provided: r.Provided})
 }
 
-// add creates a revision, and deletes the one that exceeds Limit.
+// add creates a revision, and deletes the one that would exceed Limit. It deletes first, so that
+// the next call repeats what failed.
 func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64, error) {
 	c, err := controllerRevision(owner, k.gvk, k.app, r)
 	if err != nil {
 		return 0, err
+	}
+	if err := k.deleteOldest(ctx, owner, r.Number-Limit); err != nil {
+		return 0, notWritten(err, r.Number)
 	}
 	if err := k.client.Create(ctx, c); err != nil {
 		if apierrors.IsAlreadyExists(err) { // a previous leader has written it
@@ -233,13 +237,15 @@ func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64
 	k.cacheNewest(client.ObjectKeyFromObject(owner), newestRevision{
 		owner: owner.GetUID(), number: r.Number, digest: r.Digest, settled: r.Settled, generation: r.Generation,
 	})
-	if r.Number <= Limit {
-		return r.Number, nil
+	return r.Number, nil
+}
+
+func (k *Store) deleteOldest(ctx context.Context, owner client.Object, number int64) error {
+	if number <= 0 {
+		return nil
 	}
-	old := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{
-		Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, r.Number-Limit),
-	}}
-	return r.Number, client.IgnoreNotFound(k.client.Delete(ctx, old))
+	old := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, number)}}
+	return client.IgnoreNotFound(k.client.Delete(ctx, old))
 }
 
 // notWritten returns the error of a revision that was not written. A nil err means that

@@ -3,6 +3,8 @@ package revision_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -22,6 +24,8 @@ import (
 type counted struct {
 	client.WithWatch
 	lists, writes int
+	// deletes is how many of the next deletes fail.
+	deletes int
 }
 
 func count() *counted {
@@ -34,6 +38,13 @@ func count() *counted {
 		Create: func(ctx context.Context, w client.WithWatch, obj client.Object, o ...client.CreateOption) error {
 			c.writes++
 			return w.Create(ctx, obj, o...)
+		},
+		Delete: func(ctx context.Context, w client.WithWatch, obj client.Object, o ...client.DeleteOption) error {
+			if c.deletes > 0 {
+				c.deletes--
+				return errors.New("the API server is away")
+			}
+			return w.Delete(ctx, obj, o...)
 		},
 		Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch, o ...client.PatchOption) error {
 			c.writes++
@@ -205,5 +216,27 @@ func TestSaveDoesNotOverwriteRevisionOfPreviousLeader(t *testing.T) {
 	}
 	if number, err := own.Save(t.Context(), owner(2, "c"), "", true); err != nil || number != 3 {
 		t.Errorf("the next call returned revision %d, %v", number, err)
+	}
+}
+
+// A delete that failed is repeated: no object keeps more revisions than the limit.
+func TestSaveRepeatsAFailedDelete(t *testing.T) {
+	c := count()
+	k := newStore(c)
+	for generation := int64(1); generation <= revision.Limit+2; generation++ {
+		d := owner(generation, fmt.Sprint("image-", generation))
+		if generation == revision.Limit+1 {
+			c.deletes = 1
+			if _, err := k.Save(t.Context(), d, "", true); err == nil {
+				t.Error("a failed delete is no error")
+			}
+		}
+		if _, err := k.Save(t.Context(), d, "", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := &appsv1.ControllerRevisionList{}
+	if err := c.List(t.Context(), all); err != nil || len(all.Items) != revision.Limit {
+		t.Errorf("%d revisions are stored, want %d, %v", len(all.Items), revision.Limit, err)
 	}
 }
