@@ -144,7 +144,7 @@ type CandyList struct {
 	Items []Candy `json:"items"`
 }
 
-// Told implements lifecycle.Custom.
+// StatusFields implements lifecycle.Resource.
 func (c *Candy) StatusFields() (observedGeneration *int64, conditions *[]metav1.Condition) {
 	return &c.Status.ObservedGeneration, &c.Status.Conditions
 }
