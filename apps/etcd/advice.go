@@ -6,7 +6,7 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// Warnings implements lifecycle.Adviser: it says what a revocation costs.
+// Warnings says what a revocation costs.
 func (Planner) Warnings(old, want *etcdv1.EtcdCluster) []string {
 	if old == nil || !revokes(want) || revokes(old) && old.Spec.TLS.RevokeBefore.Equal(want.Spec.TLS.RevokeBefore) {
 		return nil

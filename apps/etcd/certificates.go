@@ -128,8 +128,8 @@ func Trust(authorities [][]byte) string {
 	return fmt.Sprintf("%x", sum[:6])
 }
 
-// WithResources implements lifecycle.Foreseer: an authority that is made anew is one that
-// members must trust.
+// WithResources is one of the [Abilities]: members must trust a new authority before it signs
+// anything.
 func (Planner) WithResources(want *etcdv1.EtcdCluster, seen World, objects []lifecycle.Object) World {
 	var secrets []*corev1.Secret
 	for _, name := range Authorities(want) {

@@ -7,8 +7,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Evidence implements lifecycle.Witness: the cluster in a line, then the step's member
-// and everyone who does not serve.
+// Evidence returns the cluster in a line, then one line for the member of the step and for each
+// member that does not serve.
 func (Planner) Evidence(seen World, s lifecycle.Step) []string {
 	all := []string{overview(seen)}
 	for _, m := range seen.Members {

@@ -1,6 +1,6 @@
 package etcd
 
-// Unknowns implements lifecycle.Doubter.
+// Unknowns is one of the [Abilities].
 func (Planner) Unknowns(seen World) []string {
 	if seen.Leaving {
 		return nil // etcd is not asked any more

@@ -119,7 +119,7 @@ type PodSetStatus struct {
 	Selector string `json:"selector,omitempty"`
 }
 
-// StatusFields implements lifecycle.Custom.
+// StatusFields implements lifecycle.Resource.
 func (p *PodSet) StatusFields() (*int64, *[]metav1.Condition) {
 	return &p.Status.ObservedGeneration, &p.Status.Conditions
 }

@@ -167,7 +167,7 @@ type MemcachedStatus struct {
 	Endpoint string `json:"endpoint,omitempty"`
 }
 
-// StatusFields implements lifecycle.Custom.
+// StatusFields implements lifecycle.Resource.
 func (m *Memcached) StatusFields() (*int64, *[]metav1.Condition) {
 	return &m.Status.ObservedGeneration, &m.Status.Conditions
 }

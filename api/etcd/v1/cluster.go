@@ -331,7 +331,7 @@ type EtcdClusterList struct {
 	Items []EtcdCluster `json:"items"`
 }
 
-// StatusFields implements lifecycle.Custom.
+// StatusFields implements lifecycle.Resource.
 func (c *EtcdCluster) StatusFields() (*int64, *[]metav1.Condition) {
 	return &c.Status.ObservedGeneration, &c.Status.Conditions
 }
