@@ -22,7 +22,7 @@ func roomAgain(want desired, seen World) lifecycle.Decision {
 	if !ok || cramped || m.ID == 0 {
 		return lifecycle.Decision{}
 	}
-	s := repair(step(Disarm, m, "RoomAgain", "%s has raised %s, and every database is below its quota again.", m.Name, noSpace))
+	s := repair(step(Disarm, m, "SpaceAvailable", "%s has raised %s, and every database is below its quota again.", m.Name, noSpace))
 	return lifecycle.Proceed(with(s, ArgID, hex(m.ID)))
 }
 

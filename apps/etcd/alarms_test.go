@@ -19,11 +19,11 @@ func TestAlarmsEndWhenThereIsRoom(t *testing.T) {
 	oldRelease := func(m *etcd.Member) { relieved(m); m.Quota = 0 }
 	pages := map[string]page{
 		"Full":       {"a person has to make room", wanted(3), everyone(serving(3), sated), "Blocked AlarmRaised"},
-		"Raised":     {"the quota was raised", wanted(3), everyone(serving(3), relieved), "Proceed Disarm e-0 (RoomAgain)"},
-		"OneLeft":    {"one alarm after the other", wanted(3), everyone(serving(3), relieved).with("e-0", func(m *etcd.Member) { m.Alarms = nil }), "Proceed Disarm e-1 (RoomAgain)"},
+		"Raised":     {"the quota was raised", wanted(3), everyone(serving(3), relieved), "Proceed Disarm e-0 (SpaceAvailable)"},
+		"OneLeft":    {"one alarm after the other", wanted(3), everyone(serving(3), relieved).with("e-0", func(m *etcd.Member) { m.Alarms = nil }), "Proceed Disarm e-1 (SpaceAvailable)"},
 		"OneFull":    {"a member without room would raise it again", wanted(3), everyone(serving(3), relieved).with("e-2", sated), "Blocked AlarmRaised"},
 		"Unknown":    {"a member of which nothing is known has no room", wanted(3), everyone(serving(3), relieved).with("e-2", unknown), "Blocked AlarmRaised"},
-		"OldRelease": {"before 3.6 a member does not say its quota", wanted(3), everyone(serving(3), oldRelease), "Proceed Disarm e-0 (RoomAgain)"},
+		"OldRelease": {"before 3.6 a member does not say its quota", wanted(3), everyone(serving(3), oldRelease), "Proceed Disarm e-0 (SpaceAvailable)"},
 		"Corrupt":    {"a corrupt member is for a person", wanted(3), everyone(serving(3), corrupt), "Blocked AlarmRaised"},
 	}
 	for name, p := range pages {

@@ -103,8 +103,8 @@ func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 		return same, func(m *Member) { m.Set.Exposure, m.Pod.Exposure = Exposed, Exposed }
 	case Serving, CaughtUp, RewriteMemberEntry:
 		return same, func(m *Member) { serves(m, seen) }
-	case DoorTold:
-		return same, func(m *Member) { m.Bootstrap = BootstrapMode(s.Args[ArgDoor]) }
+	case BootstrapConfigWritten:
+		return same, func(m *Member) { m.Bootstrap = BootstrapMode(s.Args[ArgBootstrap]) }
 	}
 	return same, same
 }

@@ -10,28 +10,27 @@ import (
 )
 
 const (
-	// heartbeat is how often etcd is asked, because it cannot be watched; soon is how
-	// often at the beginning of a wait for it, and resting how often while all is
-	// well: that a member ceases to serve, the kubelet's probe tells at once.
+	// heartbeat is the interval of requests to etcd, which cannot be watched. soon is the
+	// interval at the beginning of a wait, and resting the interval while the cluster is as
+	// declared: the kubelet's probe reports at once that a member stops serving.
 	heartbeat = 10 * time.Second
 	soon      = 200 * time.Millisecond
 	resting   = time.Minute
-	// schedulingGrace is how long a pod may look for a node before it counts as
-	// hindered: an autoscaler needs a while to bring one.
+	// schedulingGrace is how long a pod may be unscheduled before that is a problem: an
+	// autoscaler needs time to add a node.
 	schedulingGrace = 30 * time.Second
-	// replaceAfter is the default of spec.replaceAfter. A node that restarts is back by
-	// then.
+	// replaceAfter is the default of spec.replaceAfter. A node that restarts is back earlier.
 	replaceAfter = 5 * time.Minute
-	// unpublishedAfter is how long a member may take from having all data to serving clients:
-	// longer than etcd waits for the answer to its first publication, which it loses
-	// when it got its data as a snapshot. nudgeFor is how long it is helped then, and
-	// nudgeEvery how often: who still does not answer is rather out of reach, and the
-	// log is not to be filled for it; but the operator may have been away meanwhile.
+	// unpublishedAfter is how long a member may take from having all data to serving clients. It
+	// is longer than etcd waits for the answer to its first publication, which it loses when
+	// it received its data as a snapshot. The operator rewrites the entry for rewriteFor, once
+	// in rewriteEvery: a member that still does not answer is probably unreachable, and more
+	// entries would only fill the log. The operator may have been away meanwhile, so it repeats.
 	unpublishedAfter = 10 * time.Second
 	rewriteFor       = 15 * time.Second
 	rewriteEvery     = 5 * time.Minute
-	// nodeLossSeen is how long Kubernetes may take to call the pods of a node not ready
-	// that is off: 50 seconds by default (node-monitor-grace-period), and some to spare.
+	// nodeLossSeen is how long Kubernetes may take to mark the pods of a lost node not ready:
+	// 50 seconds by default (node-monitor-grace-period), and a margin.
 	nodeLossSeen = 2 * time.Minute
 )
 
@@ -42,49 +41,49 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	}
 	goal := computeDesired(want, seen)
 	decision := permitted(want, seen,
-		identityPending(want),              // what must be remembered is written down first
-		nameTaken(seen),                    // an earlier cluster of the name serves on
-		strippedVolume(seen),               // nothing that is known of a claim may depend on its labels
-		wrongOwners(want, seen),            // it needs no member, and must hold before a deletion comes
-		editedSet(goal, seen),              // what somebody made of a StatefulSet, such as no replicas
-		smallVolume(want, seen),            // no wait comes before it: a full disk may be why a member does not serve
-		roomForPod(goal, seen),             // nor is anything lost by making the pod of a silent member again
-		forming(goal, seen, now),           // all members at once, until a cluster is there
-		failedChange(goal, seen),           // who does not run anyway takes a corrected spec at once
-		endedPod(goal, seen),               // nor is anything lost by making a pod anew that has ended
-		strippedMember(goal, seen),         // nor by making a StatefulSet anew whose volume is there
-		distrusted(goal, seen, now),        // a member that refuses certificates can only be restarted
-		otherCluster(want, seen),           // a snapshot restored in place
-		divided(seen),                      // two lists of members, and no way to tell which is right
-		locked(goal, seen),                 // etcd tells the operator nothing
-		quorumAway(goal, seen, now),        // nothing destructive: wait for pods, or tell that data is lost
-		unidentified(goal, seen),           // nothing goes before it is known who it is
-		halfRemoved(goal, seen),            // finish what was begun: gone from etcd, not from Kubernetes
-		excessLearner(goal, seen),          // a learner that nobody wants any more goes first
-		halfAdded(goal, seen),              // in etcd, not yet in Kubernetes
-		bootstrapConfigPending(want, seen), // nobody votes before its door is shut
-		unpublishedMember(seen, now),       // it waits for an entry that nobody may ever write
-		strippedPod(seen),                  // neither Services nor StatefulSet find a pod without its labels
-		movedURL(goal, seen),               // the others must find it
-		unexposedMember(seen),              // who serves is led to
+		identityPending(want),              // the status must hold the identity before a member starts
+		nameTaken(seen),                    // members of an earlier cluster of this name still run
+		strippedVolume(seen),               // later rules may find a claim by its labels
+		wrongOwners(want, seen),            // it needs no member, and must be right before a deletion
+		editedSet(goal, seen),              // a StatefulSet that another writer changed, e.g. to zero replicas
+		smallVolume(want, seen),            // before any wait: a full disk may be why a member does not serve
+		roomForPod(goal, seen),             // recreating the pod of a silent member loses nothing
+		forming(goal, seen, now),           // all initial members at once, until the cluster exists
+		failedChange(goal, seen),           // a member that cannot run takes a corrected spec at once
+		endedPod(goal, seen),               // recreating a finished pod loses nothing
+		strippedMember(goal, seen),         // nor does recreating the StatefulSet of an existing volume
+		distrusted(goal, seen, now),        // a member that refuses certificates must restart
+		otherCluster(want, seen),           // a snapshot was restored in place
+		divided(seen),                      // two member lists, and no way to choose between them
+		locked(goal, seen),                 // etcd's authentication refuses the operator
+		quorumAway(goal, seen, now),        // destroys nothing: waits for pods, or reports lost data
+		unidentified(goal, seen),           // no removal before each member is identified
+		halfRemoved(goal, seen),            // removed from etcd, but not from Kubernetes
+		excessLearner(goal, seen),          // a learner beyond spec.size goes first
+		halfAdded(goal, seen),              // added to etcd, but not to Kubernetes
+		bootstrapConfigPending(want, seen), // no vote while the bootstrap settings still name the member
+		unpublishedMember(seen, now),       // it waits for a log entry that may never come
+		strippedPod(seen),                  // neither Services nor the StatefulSet select an unlabeled pod
+		movedURL(goal, seen),               // the other members must reach it
+		unexposedMember(seen),              // a voter that serves belongs into the client Service
 		joiningMember(goal, seen, now),
-		deadMember(goal, seen, now),      // repair before any wish
-		unmanagedMember(seen),            // who was added by hand
-		tooManyMembers(goal, seen),       // the sick first, then the newest follower
-		unhealthyMember(goal, seen, now), // nothing that can wait while a member does not serve
-		roomAgain(goal, seen),            // an alarm without a cause stops writes
+		deadMember(goal, seen, now),      // repairs before changes of the spec
+		unmanagedMember(seen),            // a member that a user added
+		tooManyMembers(goal, seen),       // an unhealthy member first, then the newest follower
+		unhealthyMember(goal, seen, now), // no optional change while a member does not serve
+		roomAgain(goal, seen),            // an alarm without a cause blocks writes
 		terminatingClaim(goal, seen),     // its replacement serves
 		badCertificates(seen),
-		outdatedMember(goal, seen, goal.distrusts), // a new member would be refused by who does not know its authority
+		outdatedMember(goal, seen, goal.distrusts), // members that do not trust the new authority would refuse a new member
 		tooFewMembers(goal, seen),
-		obstructedMember(seen),                    // a wish would restart others, and this one could not come back
-		outdatedMember(goal, seen, goal.outdates), // followers first, the leader moved away and last
-		uncovered(goal, seen),                     // 3.7 comes when it can read what is on disk
+		obstructedMember(seen),                    // a change would restart others while this one could not return
+		outdatedMember(goal, seen, goal.outdates), // followers first; the leader last, after it has handed over
+		uncovered(goal, seen),                     // 3.7 waits until it can read what is on disk
 		revoking(want, seen),                      // the Secrets change when members report
 		stuckVolume(want, seen),
 		impossibleWish(want, seen),
 		alarmed(seen),
-		misplacedMember(goal, seen), // the last wish, while nothing else is wrong
+		misplacedMember(goal, seen), // last, and only while nothing else is wrong
 	)
 	for i, d := range decision.Behind {
 		decision.Behind[i] = d.Heartbeat(pace(d, now))
@@ -92,8 +91,8 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 	return decision.Heartbeat(pace(decision, now))
 }
 
-// pace is when to ask etcd again. A wait is looked at the more often the younger it
-// is: most end within a second.
+// pace returns when to observe etcd again. Intervals grow with the age of a wait, because
+// most waits end within a second.
 func pace(d lifecycle.Decision, now time.Time) time.Duration {
 	switch {
 	case d.Outcome == lifecycle.OutcomeSettled:
@@ -104,16 +103,17 @@ func pace(d lifecycle.Decision, now time.Time) time.Duration {
 	return min(max(now.Sub(d.Since)/10, soon), heartbeat)
 }
 
-// identityPending waits for the status to hold the token and the first members' names:
-// Status writes them, and without them no member may start.
+// identityPending waits until the status holds the token and the names of the first members.
+// No member may start before.
 func identityPending(want *etcdv1.EtcdCluster) lifecycle.Decision {
 	if want.Status.Memory != nil {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.RetryIn(time.Millisecond, "ChoosingIdentity", "The members' names and the cluster's token are written down.")
+	return lifecycle.RetryIn(time.Millisecond, "ChoosingIdentity", "Governor records the members' names and the cluster's token in the status.")
 }
 
-// nameTaken leaves alone what an earlier cluster of the name left running.
+// nameTaken blocks while members of an earlier cluster of the same name run. Governor does
+// not touch them.
 func nameTaken(seen World) lifecycle.Decision {
 	switch {
 	case len(seen.Orphans) == 0 && seen.Earlier:
@@ -126,8 +126,8 @@ func nameTaken(seen World) lifecycle.Decision {
 		strings.Join(seen.Orphans, ", ")))
 }
 
-// quorumAway speaks while the members have no quorum. As long as enough of them
-// have their data they need only come back.
+// quorumAway reports that the members have no quorum. While enough members have their data,
+// they only need to return.
 func quorumAway(want desired, seen World, now time.Time) lifecycle.Decision {
 	if seen.Listed {
 		return lifecycle.Decision{}
@@ -137,7 +137,7 @@ func quorumAway(want desired, seen World, now time.Time) lifecycle.Decision {
 		return quorumLost(voters, kept)
 	}
 	if d := badCertificates(seen); d.IsSet() {
-		return d // nobody can be asked
+		return d // no member can be asked
 	}
 	for _, m := range seen.Members {
 		if d := hindered(want, seen, m, now); d.IsSet() && !dataLost(m) {
@@ -151,8 +151,8 @@ func quorumAway(want desired, seen World, now time.Time) lifecycle.Decision {
 		"%d of %d voters have their data, and %d must come back to agree.%s", len(kept), len(voters), len(voters)/2+1, absences(seen))
 }
 
-// neededForQuorum waits for a member that ends again and again, and without which a cluster
-// of one or two has no quorum.
+// neededForQuorum waits for a member in a crash loop without which a cluster of one or two
+// members has no quorum.
 func neededForQuorum(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
 		return m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff && onlyWitness(want, seen, m)
@@ -166,7 +166,7 @@ func neededForQuorum(want desired, seen World) lifecycle.Decision {
 	return d
 }
 
-// lastChange is when the health of a member or its pod last became another.
+// lastChange returns when the health of a member, or its pod, last changed.
 func lastChange(seen World) (last time.Time) {
 	for _, m := range seen.Members {
 		last = later(last, later(m.Since, m.Pod.Since))
@@ -174,16 +174,15 @@ func lastChange(seen World) (last time.Time) {
 	return last
 }
 
-// halfRemoved finishes a removal that was begun here, by etcdctl, or by a crash.
+// halfRemoved finishes the removal of a member that etcd does not list any more.
 //
-// It is as urgent as a repair, but where enough members are left it was a wish that
-// began it.
+// It is as urgent as a repair. Where enough members are left, a change of the spec caused it.
 func halfRemoved(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && !listed(m) && inKube(m) })
 	if !ok || !seen.Listed {
 		return lifecycle.Decision{}
 	}
-	s := repair(deleteMember(m, "MemberRemoved", "%s is not in etcd's member list any more; what Kubernetes has of it is deleted.", m.Name))
+	s := repair(deleteMember(m, "MemberRemoved", "%s is not in etcd's member list any more; Governor deletes its StatefulSet and its volume.", m.Name))
 	if seen.count(ourListed) >= int(want.Spec.Size) {
 		s.Cause = lifecycle.CauseSpecChange
 	}
@@ -200,9 +199,9 @@ func excessLearner(want desired, seen World) lifecycle.Decision {
 
 func ourListed(m Member) bool { return ours(m) && listed(m) }
 
-// halfAdded starts a member that etcd knows and Kubernetes does not, or not any
-// more: its volume, if it had one, is still there. On a claim that is being deleted no
-// other pod can run: that member is replaced.
+// halfAdded starts a member that etcd lists and that has no StatefulSet. Its volume, if it
+// had one, still exists. No other pod can use a claim that is being deleted: such a member is
+// replaced instead.
 func halfAdded(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
 		return ourListed(m) && !m.Set.Exists && !m.Volume.Terminating && !dataLost(m) && !obstructed(m)
@@ -212,41 +211,41 @@ func halfAdded(want desired, seen World) lifecycle.Decision {
 	}
 	s := repair(start(want, m, want.version(m), "MemberAdded", "etcd's member list has %s; it is started.", m.Name))
 	if !m.Joined {
-		s.Cause = lifecycle.CauseSpecChange // it is finished like a repair, but nothing broke
+		s.Cause = lifecycle.CauseSpecChange // it has the priority of a repair, but nothing broke
 	}
 	return lifecycle.Proceed(s)
 }
 
-// bootstrapConfigPending waits until what Resources says about doors is so.
+// bootstrapConfigPending waits until the ConfigMaps have the bootstrap mode of each member.
 func bootstrapConfigPending(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	for _, m := range seen.Members {
 		if wanted := bootstrapMode(want, seen, m); ours(m) && m.Bootstrap != wanted && inKube(m) {
-			d := await(DoorTold, m, time.Time{}, "SecuringIdentity",
-				"%s has started and is told never to start again without its data.", m.Name)
-			d.Step = with(d.Step, ArgDoor, string(wanted))
+			d := await(BootstrapConfigWritten, m, time.Time{}, "SecuringIdentity",
+				"%s has started; its ConfigMap must forbid a start without its data.", m.Name)
+			d.Step = with(d.Step, ArgBootstrap, string(wanted))
 			return d
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// unpublishedMember has an entry written, for the sake of a member that has all data and
-// yet serves nobody. When etcd has got its data as a snapshot it does not know that
-// it has applied it until it applies the next entry, and refuses to publish itself
-// before it knows ("too many requests" in its log). So in a cluster that nobody
-// writes to, it would wait for ever (server/etcdserver, setAppliedIndex).
+// unpublishedMember writes a log entry for a member that has all data and serves no client.
+// After etcd received its data as a snapshot, it does not know that it has applied the
+// snapshot until it applies the next entry, and does not publish itself before ("too many
+// requests" in its log). In a cluster without writes it would wait for ever
+// (server/etcdserver, setAppliedIndex).
 func unpublishedMember(seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return unpublished(m, now) })
 	if !ok || !seen.Listed {
 		return lifecycle.Decision{}
 	}
-	s := repair(step(RewriteMemberEntry, m, "MemberMute", "%s has all data and does not serve clients before another entry is written; its own in the member list is written again.", m.Name))
+	s := repair(step(RewriteMemberEntry, m, "MemberUnpublished", "%s has all data and serves no clients before the next log entry; Governor rewrites its entry in the member list.", m.Name))
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, m.PeerURL))
 }
 
-// unpublished members answer the kubelet, by a read that needs the others, and not clients. A
-// member that went silent while its pod was ready is more likely on a node that is off:
-// it counts as mute only when Kubernetes would have noticed that.
+// unpublished reports whether a member answers the kubelet's probe, a read that needs a
+// quorum, and no client. A member that stopped answering while its pod was ready is more
+// likely on a lost node: it counts as unpublished only when Kubernetes would have noticed that.
 func unpublished(m Member, now time.Time) bool {
 	silent := ourListed(m) && m.Joined && m.Health == Unknown && m.Silence == "" && m.Pod.Ready && !m.Pod.Leaving
 	grace := unpublishedAfter
@@ -257,25 +256,25 @@ func unpublished(m Member, now time.Time) bool {
 	return silent && late >= 0 && late%rewriteEvery < rewriteFor
 }
 
-// unexposedMember leads clients to a voter that serves them. Readiness alone would lead them
-// to learners, which refuse them, and to who has yet to open its client port.
+// unexposedMember adds a voter that serves to the client Service. Readiness alone would add
+// learners, which refuse clients, and members that have not opened their client port yet.
 func unexposedMember(seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Joined && seen.servingVoter(m) && unexposed(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
 	if unlabelled(m) {
-		s := repair(step(AddToService, m, "LabelMissing", "%s serves, and has not the label by which clients are led to it.", m.Name))
+		s := repair(step(AddToService, m, "LabelMissing", "%s serves, and its pod lacks the label that the client Service selects.", m.Name))
 		s.Cause = lifecycle.CauseDrift
 		return lifecycle.Proceed(s)
 	}
-	s := repair(step(AddToService, m, "MemberServes", "%s serves, and clients are led to it from now on.", m.Name))
-	s.Cause = lifecycle.CauseSpecChange // it is finished like a repair, but nothing broke
+	s := repair(step(AddToService, m, "MemberServes", "%s serves and joins the client Service.", m.Name))
+	s.Cause = lifecycle.CauseSpecChange // it has the priority of a repair, but nothing broke
 	return lifecycle.Proceed(s)
 }
 
-// deadMember removes a voter that will not come back; tooFewMembers then replaces
-// it. Removing comes first because etcd adds no member while a voter is down
+// deadMember removes a voter that will not return; tooFewMembers then replaces it. The
+// removal comes first because etcd adds no member while a voter is down
 // (server/etcdserver, --strict-reconfig-check).
 func deadMember(want desired, seen World, now time.Time) lifecycle.Decision {
 	for _, m := range seen.Members {
@@ -286,18 +285,18 @@ func deadMember(want desired, seen World, now time.Time) lifecycle.Decision {
 	return lifecycle.Decision{}
 }
 
-// unmanagedMember removes who was added by hand: the object declares the members. As
-// long as a stranger is needed for the quorum, the others are waited for.
+// unmanagedMember removes a member that a user added with etcdctl: the object declares the
+// members. While the quorum needs that member, the rule waits for the others.
 func unmanagedMember(seen World) lifecycle.Decision {
 	m, ok := seen.find(unmanaged)
 	if !ok || seen.change(m.Name, func(m *Member) { m.Role = Outside }).missing() > seen.missing() {
 		return lifecycle.Decision{}
 	}
 	if to, ok := newLeader(seen, m); m.Leads && ok {
-		return lifecycle.Proceed(repair(moveLeader(m, to, "StrangeLeader",
-			"%s leads, but was not added by the operator and is to be removed; %s takes over.", m.Name, to.Name)))
+		return lifecycle.Proceed(repair(moveLeader(m, to, "UnmanagedLeader",
+			"%s leads, but Governor did not add it and removes it next; %s takes over.", m.Name, to.Name)))
 	}
-	s := repair(remove(m, "StrangeMember", "%s (%s) was not added by the operator. Pause the object to keep such members.", m.Name, m.PeerURL))
+	s := repair(remove(m, "UnmanagedMember", "Governor did not add %s (%s) and removes it. Pause the object to keep such members.", m.Name, m.PeerURL))
 	s.Cause = lifecycle.CauseDrift
 	return lifecycle.Proceed(s)
 }
@@ -337,16 +336,17 @@ func tooFewMembers(want desired, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(with(s, ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
 }
 
-// replacement says for whom a member joins that is one more than wanted.
+// replacement completes the step that adds one member more than spec.size: it names the
+// member that the new one replaces.
 func replacement(seen World, s lifecycle.Step) lifecycle.Step {
 	if old, ok := seen.find(claimTerminating); ok {
 		s = repair(s)
 		s.Reason = volumeDeleted
-		s.Message = fmt.Sprintf("%s joins in the place of %s, whose %s is being deleted: its data lasts only as long as its pod.", s.Target, old.Name, going(old))
+		s.Message = fmt.Sprintf("%s joins in the place of %s, whose %s is being deleted: the data of %[2]s exists only as long as its pod.", s.Target, old.Name, going(old))
 		return s
 	}
 	s.Reason = "SpecChanged"
-	s.Message = s.Target + " joins with the present spec, and an old member goes then: without volumes a restart would lose its data."
+	s.Message = s.Target + " joins with the present spec, and then an old member goes: without volumes a restart would lose its data."
 	return s
 }
 

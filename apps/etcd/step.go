@@ -71,8 +71,8 @@ const (
 	CaughtUp = "CaughtUp"
 	// QuorumBack: so many members came back that they agree again.
 	QuorumBack = "QuorumBack"
-	// DoorTold: the member's door stands as it should. Args: door.
-	DoorTold = "DoorTold"
+	// BootstrapConfigWritten: the member's door stands as it should. Args: door.
+	BootstrapConfigWritten = "BootstrapConfigWritten"
 	// SnapshotTaken: the members' snapshots cover what a release before 3.6 wrote.
 	SnapshotTaken = "SnapshotTaken"
 	// AuthoritySigns: the authority that follows a revoked one signs certificates.
@@ -91,7 +91,7 @@ const (
 	ArgFrom      = "from"
 	ArgPeerURL   = "peerURL"
 	ArgSize      = "size"
-	ArgDoor      = "door"
+	ArgBootstrap = "bootstrap"
 	ArgExposed   = "exposed"
 	ArgBudget    = "budget"
 	ArgRetention = "retention"
