@@ -8,7 +8,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-func (e *engine[T, W]) act(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) act(ctx context.Context, r *reconciliation[T, W]) {
 	if r.decision.Outcome != lifecycle.OutcomeProceed {
 		return
 	}

@@ -52,7 +52,7 @@ func TestWhatIsAsItWasIsNotProvidedAgain(t *testing.T) {
 			obj, seen := &fake{}, town{Houses: []string{"a", "b"}}
 			obj.UID, obj.ResourceVersion = "u", "1"
 			turn := func() {
-				e.provide(t.Context(), &result[*fake, town]{key: key, obj: obj, seen: town{append([]string(nil), seen.Houses...)}})
+				e.provide(t.Context(), &reconciliation[*fake, town]{result: result{key: key, object: obj}, obj: obj, seen: town{append([]string(nil), seen.Houses...)}})
 			}
 			turn()
 			turn()

@@ -52,7 +52,7 @@ func (e *engine[T, W]) ahead(obj T, seen W) policy.RemainingPlan {
 
 // value tells everybody whose approval names the object what it is worth now. After a
 // step it is left to the next turn, which sees what became of the world.
-func (e *engine[T, W]) value(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) value(ctx context.Context, r *reconciliation[T, W]) {
 	if !r.observed || r.panicked || r.taken != nil {
 		return
 	}
@@ -61,8 +61,8 @@ func (e *engine[T, W]) value(ctx context.Context, r *result[T, W]) {
 		return
 	}
 	ahead := e.ahead(r.obj, r.seen)
-	if r.held != nil {
-		ahead = e.ahead(r.held.obj, r.held.seen)
+	if r.heldIn != nil {
+		ahead = e.ahead(r.heldIn.obj, r.heldIn.seen)
 	}
 	for _, a := range all {
 		worth := policy.ApprovalStateOf(a, ahead, e.now())

@@ -29,7 +29,7 @@ func (b *blocked) fact() []lifecycle.Condition {
 
 // stumble ends the turn with an error of what is provided, unless only single objects
 // cannot be as declared and the planner says which steps need them.
-func (e *engine[T, W]) stumble(r *result[T, W], err error) {
+func (e *engine[T, W]) stumble(r *reconciliation[T, W], err error) {
 	r.cause = err
 	d := explain(err)
 	able := e.app.Abilities.DependsOn != nil
@@ -42,7 +42,7 @@ func (e *engine[T, W]) stumble(r *result[T, W], err error) {
 
 // besideBlocked returns the repair that goes on while objects cannot be provided, and
 // true. Otherwise the decision is about these objects. A wait is looked at again as usual.
-func (e *engine[T, W]) besideBlocked(ctx context.Context, r *result[T, W], next lifecycle.Decision) (lifecycle.Decision, bool) {
+func (e *engine[T, W]) besideBlocked(ctx context.Context, r *reconciliation[T, W], next lifecycle.Decision) (lifecycle.Decision, bool) {
 	if next.Outcome == lifecycle.OutcomeWait && next.After > 0 {
 		r.again = e.now().Add(next.After)
 	}

@@ -42,7 +42,7 @@ func TestBesideWhatCannotBeProvided(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)
 			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: startNeedsAll}, operator: testEngine(now).operator}
-			r := &result[*fake, string]{obj: &fake{}}
+			r := &reconciliation[*fake, string]{result: result{object: &fake{}}, obj: &fake{}}
 			e.stumble(r, &apply.Failure{Object: &corev1.Service{}, Kind: "Service", Err: &apply.ForeignError{Kind: "Service", Name: "x"}})
 			d, decided := e.besideBlocked(t.Context(), r, c.next)
 			if d.Reason != c.want || decided != (c.want != "NameTaken") {
@@ -65,7 +65,7 @@ func TestOtherErrorsEndTheTurn(t *testing.T) {
 		"Outage": {startNeedsAll, errors.New("connection refused")}, "Unknowing": {lifecycle.Abilities[*fake, string]{}, stuck},
 	} {
 		e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: c.abilities}, operator: testEngine(time.Unix(1000, 0)).operator}
-		r := &result[*fake, string]{obj: &fake{}}
+		r := &reconciliation[*fake, string]{result: result{object: &fake{}}, obj: &fake{}}
 		if e.stumble(r, c.err); r.blocked != nil || !r.decision.IsSet() {
 			t.Errorf("%s: the turn goes on", name)
 		}

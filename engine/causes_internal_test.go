@@ -102,7 +102,7 @@ func TestCausesAfterARestart(t *testing.T) {
 func TestARepairHasNoAuthor(t *testing.T) {
 	for cause, want := range map[lifecycle.Cause]string{lifecycle.CauseSpecChange: "kubectl-patch", lifecycle.CauseFault: "", lifecycle.CauseDrift: "", "": "kubectl-patch"} {
 		step := lifecycle.Step{Name: "Remove", Cause: cause}
-		r := &result[*fake, struct{}]{author: "kubectl-patch", taken: &stepResult{step: step}}
+		r := &result{author: "kubectl-patch", taken: &stepResult{step: step}}
 		if got := r.changedBy(step); got != want {
 			t.Errorf("%s: by %q, want %q", cause, got, want)
 		}

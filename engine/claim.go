@@ -15,7 +15,7 @@ func hasFinalizer(obj client.Object) bool { return controllerutil.ContainsFinali
 // claim gives an object the finalizer if its deletion has farewell steps, or if a policy
 // can hold its deletion, and takes a finalizer away that no longer serves either. Without
 // it nothing keeps an object or its namespace from going, also while the operator is away.
-func (e *engine[T, W]) claim(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) claim(ctx context.Context, r *reconciliation[T, W]) {
 	if deleting(r.obj) || r.held != nil || hasFinalizer(r.obj) == e.needsFinalizer(r.obj) {
 		return
 	}

@@ -16,7 +16,7 @@ import (
 
 // applyAroundDrift provides around what others changed. What was provided before a restart is known
 // from the revision. Certificates are none of it: they are mended in any case.
-func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *result[T, W], wanted, filled []lifecycle.Object) error {
+func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *reconciliation[T, W], wanted, filled []lifecycle.Object) error {
 	names, err := e.applier.Names(uncertified(wanted))
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *result[T, W], wa
 
 // isProvided reports whether the present spec has been provided. The status of a paused
 // object is about a spec that was only looked at, so its newest revision decides.
-func (e *engine[T, W]) isProvided(ctx context.Context, r *result[T, W]) bool {
+func (e *engine[T, W]) isProvided(ctx context.Context, r *reconciliation[T, W]) bool {
 	observedGeneration, conditions := r.obj.StatusFields()
 	if *observedGeneration != r.obj.GetGeneration() {
 		return false
@@ -83,7 +83,7 @@ func enumerated(drifts []apply.Drift) string {
 }
 
 // newDrift reports whether the status does not say yet what has drifted.
-func (r *result[T, W]) newDrift() bool {
+func (r *result) newDrift() bool {
 	if len(r.drifts) == 0 {
 		return false
 	}

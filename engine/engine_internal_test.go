@@ -76,7 +76,7 @@ func TestFailedStep(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &result[*fake, struct{}]{taken: &stepResult{err: fmt.Errorf("cannot: %w", c.err)}}
+			r := &result{taken: &stepResult{err: fmt.Errorf("cannot: %w", c.err)}}
 			r.failed(lifecycle.Step{Name: "StartMember"})
 			if d := r.decision; d.Reason != c.want || d.Step.Name != "StartMember" || (r.taken != nil) != c.remembered {
 				t.Errorf("%s: got %s, remembered %v", c.reason, d, r.taken != nil)
@@ -111,11 +111,11 @@ func TestNextTurn(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(now)
-			r := &result[*fake, struct{}]{decision: c.decision}
+			r := &result{decision: c.decision}
 			if c.refused {
 				r.refusals = []lifecycle.Refusal{{}}
 			}
-			got := e.nextTurn(r)
+			got := e.requeue(r)
 			want := reconcile.Result{RequeueAfter: c.want, Priority: c.priority}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("%s: %s", c.reason, diff)
@@ -142,8 +142,8 @@ func TestNextTurnForACertificate(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &result[*fake, struct{}]{decision: c.decision, due: now.Add(c.due)}
-			if got := testEngine(now).nextTurn(r).RequeueAfter; got != c.want {
+			r := &result{decision: c.decision, due: now.Add(c.due)}
+			if got := testEngine(now).requeue(r).RequeueAfter; got != c.want {
 				t.Errorf("%s: got %v, want %v", c.reason, got, c.want)
 			}
 		})
@@ -157,8 +157,8 @@ func TestTheHeldAreLookedAt(t *testing.T) {
 	for heartbeat, want := range map[time.Duration]time.Duration{0: wordless, time.Second: still, time.Minute: time.Minute, time.Hour: wordless} {
 		d := lifecycle.Held(lifecycle.Step{}, word...)
 		d.After = heartbeat
-		r := &result[*fake, struct{}]{decision: d, refusals: word}
-		if got := testEngine(time.Unix(1000, 0)).nextTurn(r).RequeueAfter; got != want {
+		r := &result{decision: d, refusals: word}
+		if got := testEngine(time.Unix(1000, 0)).requeue(r).RequeueAfter; got != want {
 			t.Errorf("with a heartbeat of %v it is looked at after %v, want %v", heartbeat, got, want)
 		}
 	}
@@ -188,11 +188,11 @@ func TestNextTurnOfTheHeld(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			r := &result[*fake, struct{}]{decision: lifecycle.Held(lifecycle.Step{}, c.refusals...), refusals: c.refusals}
+			r := &result{decision: lifecycle.Held(lifecycle.Step{}, c.refusals...), refusals: c.refusals}
 			if c.expires > 0 {
 				r.expires = now.Add(c.expires)
 			}
-			if got := testEngine(now).nextTurn(r).RequeueAfter; got != c.want {
+			if got := testEngine(now).requeue(r).RequeueAfter; got != c.want {
 				t.Errorf("%s: got %v, want %v", c.reason, got, c.want)
 			}
 		})
@@ -201,10 +201,10 @@ func TestNextTurnOfTheHeld(t *testing.T) {
 
 func TestBlockedObjectsDoNotSpin(t *testing.T) {
 	e := testEngine(time.Unix(0, 0))
-	r := &result[*fake, struct{}]{decision: lifecycle.Block("X", "")}
+	r := &result{decision: lifecycle.Block("X", "")}
 	var last time.Duration
 	for range 20 {
-		got := e.nextTurn(r).RequeueAfter
+		got := e.requeue(r).RequeueAfter
 		if got < last {
 			t.Fatalf("%v after %v: it must not come back faster", got, last)
 		}

@@ -26,7 +26,7 @@ const (
 
 // announce makes an event of the turn. It is one at most: an event costs the API
 // server as much as a small object.
-func (e *engine[T, W]) announce(r *result[T, W]) {
+func (e *engine[T, W]) announce(r *result) {
 	a := r.announcement()
 	if a.reason == "" || !r.later.IsZero() {
 		return
@@ -35,11 +35,11 @@ func (e *engine[T, W]) announce(r *result[T, W]) {
 	if len(a.note) > longest {
 		a.note = a.note[:longest] + "…"
 	}
-	e.recorder.Eventf(r.obj, nil, a.kind, a.reason, a.action, "%s", a.note)
+	e.recorder.Eventf(r.object, nil, a.kind, a.reason, a.action, "%s", a.note)
 }
 
 // announcement says what was done and what came of it, or nothing if neither is new.
-func (r *result[T, W]) announcement() announcement {
+func (r *result) announcement() announcement {
 	a := announcement{kind: corev1.EventTypeNormal, action: r.action()}
 	switch {
 	case r.taken != nil && r.taken.err == nil:
@@ -67,12 +67,12 @@ func (r *result[T, W]) announcement() announcement {
 }
 
 // because is what set the step off, in short.
-func (r *result[T, W]) because(step lifecycle.Step) string {
+func (r *result) because(step lifecycle.Step) string {
 	switch {
 	case step.Cause == "":
 		return ""
 	case step.Cause == lifecycle.CauseSpecChange && r.author != "":
-		return fmt.Sprintf(" [%s by %s, generation %d]", step.Cause, r.author, r.obj.GetGeneration())
+		return fmt.Sprintf(" [%s by %s, generation %d]", step.Cause, r.author, r.object.GetGeneration())
 	}
 	return fmt.Sprintf(" [%s]", step.Cause)
 }
@@ -100,7 +100,7 @@ func certificates(issued []certificate.Issued) string {
 // byOthers are changes that put back what others have changed.
 func byOthers(c apply.Change) bool { return !c.Redeclared }
 
-func (r *result[T, W]) action() string {
+func (r *result) action() string {
 	switch {
 	case len(r.done) == 0:
 		return decided

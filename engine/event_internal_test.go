@@ -30,46 +30,46 @@ func TestAnnouncement(t *testing.T) {
 	step := &stepResult{step: lifecycle.Step{Name: "Add", Reason: "TooFew", Message: "One more."}}
 	cases := map[string]struct {
 		reason string
-		report result[*fake, struct{}]
+		report result
 		want   announcement
 	}{
 		"New": {
 			"what was made and what comes next are one event",
-			result[*fake, struct{}]{decision: rolling, done: []apply.Change{create("Service"), create("Deployment")}},
+			result{decision: rolling, done: []apply.Change{create("Service"), create("Deployment")}},
 			announcement{normal, "RollingOut", "Provide", "Created Service m, Deployment m. Waiting for pods."},
 		},
-		"Decided": {"a decision alone", result[*fake, struct{}]{decision: rolling}, announcement{normal, "RollingOut", "Decide", "Waiting for pods."}},
+		"Decided": {"a decision alone", result{decision: rolling}, announcement{normal, "RollingOut", "Decide", "Waiting for pods."}},
 		"Same": {
 			"what was told is not told again",
-			result[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}}, announcement{kind: normal, action: "Decide"},
+			result{decision: rolling, before: &fake{conditions: told}}, announcement{kind: normal, action: "Decide"},
 		},
 		"Provided": {
 			"a change that changes no decision",
-			result[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}},
+			result{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}},
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Repaired": {
 			"somebody else's change is put back",
-			result[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}, drift: true},
+			result{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}, drift: true},
 			announcement{normal, "Repaired", "Repair", "Configured Deployment m (spec.replicas)."},
 		},
 		"Wished": {
 			"nobody else changed it: how the world is asks for it, such as a door to be shut",
-			result[*fake, struct{}]{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(true)}, drift: true},
+			result{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(true)}, drift: true},
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Blocked": {
 			"somebody has to do something, and part of the work was done",
-			result[*fake, struct{}]{decision: blocked, done: []apply.Change{create("Service")}},
+			result{decision: blocked, done: []apply.Change{create("Service")}},
 			announcement{warning, "NameTaken", "Provide", "Created Service m. It is taken."},
 		},
 		"Failed": {
-			"a failure is a warning", result[*fake, struct{}]{decision: lifecycle.RetryIn(0, "APIError", "It failed."), cause: errors.New("x")},
+			"a failure is a warning", result{decision: lifecycle.RetryIn(0, "APIError", "It failed."), cause: errors.New("x")},
 			announcement{warning, "APIError", "Decide", "It failed."},
 		},
 		"Step": {
 			"a step is told even if the same step was taken before",
-			result[*fake, struct{}]{decision: lifecycle.Proceed(step.step), before: &fake{conditions: told}, taken: step, done: []apply.Change{create("Service")}},
+			result{decision: lifecycle.Proceed(step.step), before: &fake{conditions: told}, taken: step, done: []apply.Change{create("Service")}},
 			announcement{normal, "TooFew", "Add", "Created Service m. One more."},
 		},
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // finalize lets the object go once it is settled.
-func (e *engine[T, W]) finalize(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) finalize(ctx context.Context, r *reconciliation[T, W]) {
 	if !deleting(r.obj) || r.decision.Outcome != lifecycle.OutcomeSettled {
 		return
 	}
@@ -17,7 +17,7 @@ func (e *engine[T, W]) finalize(ctx context.Context, r *result[T, W]) {
 }
 
 // edit writes the object's metadata, if nobody else did meanwhile.
-func (e *engine[T, W]) edit(ctx context.Context, r *result[T, W], base T) {
+func (e *engine[T, W]) edit(ctx context.Context, r *reconciliation[T, W], base T) {
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := e.client.Patch(ctx, r.obj, patch); client.IgnoreNotFound(err) != nil {
 		r.cause = err

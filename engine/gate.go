@@ -19,7 +19,7 @@ import (
 
 // judge asks the application's gates about the step, then those that people own, and
 // then for a slot. While people hold a wish, the repairs behind it go on.
-func (e *engine[T, W]) judge(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) judge(ctx context.Context, r *reconciliation[T, W]) {
 	if r.decision.Outcome != lifecycle.OutcomeProceed {
 		return
 	}
@@ -34,7 +34,7 @@ func (e *engine[T, W]) judge(ctx context.Context, r *result[T, W]) {
 
 // refusals are the objections to the step. Gates of the application are asked before all
 // others, and gated says that they object.
-func (e *engine[T, W]) refusals(ctx context.Context, r *result[T, W], step lifecycle.Step) (gated bool, all []lifecycle.Refusal) {
+func (e *engine[T, W]) refusals(ctx context.Context, r *reconciliation[T, W], step lifecycle.Step) (gated bool, all []lifecycle.Refusal) {
 	during, _ := e.app.Planner.Effect(r.seen, step)
 	if all = lifecycle.Judge(e.app.Gates, r.seen, during, step); len(all) > 0 {
 		return true, all
@@ -43,7 +43,7 @@ func (e *engine[T, W]) refusals(ctx context.Context, r *result[T, W], step lifec
 }
 
 // hold makes the decision a held one.
-func (r *result[T, W]) hold(d lifecycle.Decision, refusals []lifecycle.Refusal) {
+func (r *result) hold(d lifecycle.Decision, refusals []lifecycle.Refusal) {
 	after := d.After // what cannot be watched is looked at all the same
 	r.decision, r.refusals = lifecycle.Held(d.Step, refusals...), refusals
 	r.decision.After = after
@@ -52,7 +52,7 @@ func (r *result[T, W]) hold(d lifecycle.Decision, refusals []lifecycle.Refusal) 
 // goOn decides for the repair that goes on while people hold the wish of the decision, and
 // reports whether there is one. A repair that they hold too is none. A wait that repairs
 // have begun is looked at again as if nothing were held.
-func (e *engine[T, W]) goOn(ctx context.Context, r *result[T, W]) bool {
+func (e *engine[T, W]) goOn(ctx context.Context, r *reconciliation[T, W]) bool {
 	next := r.decision.Instead(func(s lifecycle.Step) bool { return e.neededBefore(ctx, r.obj, r.seen, s) })
 	if next.Outcome == lifecycle.OutcomeWait && next.After > 0 {
 		r.again = e.now().Add(next.After)
@@ -75,7 +75,7 @@ func (e *engine[T, W]) goOn(ctx context.Context, r *result[T, W]) bool {
 
 // permitted asks the policies about a step that the application would take, and if
 // they let it pass, for a slot.
-func (e *engine[T, W]) permitted(ctx context.Context, r *result[T, W], step lifecycle.Step) []lifecycle.Refusal {
+func (e *engine[T, W]) permitted(ctx context.Context, r *reconciliation[T, W], step lifecycle.Step) []lifecycle.Refusal {
 	about := e.selecting(r.obj)
 	v := about.Judge(e.question(ctx, r.obj, r.seen, step))
 	if len(v.Refusals) > 0 {
@@ -101,7 +101,7 @@ func (e *engine[T, W]) claimOf(obj T, about policy.Set) budget.Claim {
 
 // pace updates the budget after a turn. Nothing disturbs an object at rest, a Blocked one,
 // or one that waits for a person or a time: other objects use the slot meanwhile.
-func (e *engine[T, W]) pace(r *result[T, W]) {
+func (e *engine[T, W]) pace(r *result) {
 	holder, outcome := e.holder(r.key), r.decision.Outcome
 	byPolicy := slices.ContainsFunc(r.refusals, func(r lifecycle.Refusal) bool { return r.Policy != "" })
 	switch {

@@ -47,7 +47,7 @@ func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
 			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Gates: c.gates}, operator: testEngine(time.Unix(1000, 0)).operator}
 			all := policy.NewSet([]v1alpha1.OperationPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "sale"}, Spec: c.policy}})
 			e.operator.policies.All.Store(&all)
-			r := &result[*fake, string]{obj: &fake{}, decision: lifecycle.First(c.rules...)}
+			r := &reconciliation[*fake, string]{result: result{object: &fake{}, decision: lifecycle.First(c.rules...)}, obj: &fake{}}
 			e.judge(t.Context(), r)
 			if got := r.decision.String(); len(got) < len(c.want) || got[:len(c.want)] != c.want {
 				t.Errorf("%s: got %s, want %s", c.reason, got, c.want)
@@ -55,8 +55,8 @@ func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
 			if held := len(r.refusals) > 0; held != r.decision.IsHeld() {
 				t.Errorf("there are refusals: %t, of %s", held, r.decision)
 			}
-			if soon := e.orDue(r, time.Hour) == time.Second; soon != (name == "Wait") {
-				t.Errorf("it is looked at again in %s", e.orDue(r, time.Hour))
+			if soon := r.orDue(e.now(), time.Hour) == time.Second; soon != (name == "Wait") {
+				t.Errorf("it is looked at again in %s", r.orDue(e.now(), time.Hour))
 			}
 		})
 	}
@@ -80,27 +80,27 @@ func gates(step string) []lifecycle.Gate[string] {
 func TestOnlyAMovingObjectHoldsASlot(t *testing.T) {
 	restart := lifecycle.Step{Name: "Restart", Class: lifecycle.ClassDisruptive}
 	cases := map[string]struct {
-		turn  result[*fake, struct{}]
-		keeps bool
+		result result
+		keeps  bool
 	}{
-		"Waiting": {result[*fake, struct{}]{decision: lifecycle.WaitFor(restart, time.Time{})}, true},
-		"Retry":   {result[*fake, struct{}]{decision: lifecycle.RetryIn(0, "X", "")}, true},
-		"Blocked": {result[*fake, struct{}]{decision: lifecycle.Block("X", "")}, false},
-		"Failed":  {result[*fake, struct{}]{decision: lifecycle.Fail("X", "")}, false},
-		"Settled": {result[*fake, struct{}]{decision: lifecycle.First()}, false},
-		"Paused":  {result[*fake, struct{}]{paused: true}, false},
-		"Gate":    {result[*fake, struct{}]{refusals: []lifecycle.Refusal{{Gate: "KeepsQuorum"}}}, true},
-		"Policy":  {result[*fake, struct{}]{refusals: []lifecycle.Refusal{{Policy: "nights"}}}, false},
+		"Waiting": {result{decision: lifecycle.WaitFor(restart, time.Time{})}, true},
+		"Retry":   {result{decision: lifecycle.RetryIn(0, "X", "")}, true},
+		"Blocked": {result{decision: lifecycle.Block("X", "")}, false},
+		"Failed":  {result{decision: lifecycle.Fail("X", "")}, false},
+		"Settled": {result{decision: lifecycle.First()}, false},
+		"Paused":  {result{paused: true}, false},
+		"Gate":    {result{refusals: []lifecycle.Refusal{{Gate: "KeepsQuorum"}}}, true},
+		"Policy":  {result{refusals: []lifecycle.Refusal{{Policy: "nights"}}}, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(time.Unix(1000, 0))
-			c.turn.key = types.NamespacedName{Namespace: "x", Name: "a"}
+			c.result.key = types.NamespacedName{Namespace: "x", Name: "a"}
 			other := budget.Claim{Holder: "other", Namespace: "y"}
-			if e.operator.budget.Ask(budget.Claim{Holder: e.holder(c.turn.key), Namespace: "x"}, func() {}) != nil {
+			if e.operator.budget.Ask(budget.Claim{Holder: e.holder(c.result.key), Namespace: "x"}, func() {}) != nil {
 				t.Fatal("there is a slot")
 			}
-			e.pace(&c.turn)
+			e.pace(&c.result)
 			if keeps := e.operator.budget.Ask(other, func() {}) != nil; keeps != c.keeps {
 				t.Errorf("it keeps its slot: %v, want %v", keeps, c.keeps)
 			}

@@ -11,19 +11,22 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// heldDeletion is a deletion that policies hold, and the object and world that it was
-// judged in.
-type heldDeletion[T lifecycle.Resource, W any] struct {
+// heldDeletion is a deletion that policies hold.
+type heldDeletion struct {
 	step     lifecycle.Step
 	refusals []lifecycle.Refusal
-	obj      T
-	seen     W
+}
+
+// deletionWorld are the object and the world that a deletion was judged in.
+type deletionWorld[T lifecycle.Resource, W any] struct {
+	obj  T
+	seen W
 }
 
 // hold decides about the deletion of an object that a policy can hold. A deletion that
 // passes is prepared by its one step, and the object is released to Kubernetes' garbage
 // collection.
-func (e *engine[T, W]) hold(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) hold(ctx context.Context, r *reconciliation[T, W]) {
 	if !e.app.Holdable || !deleting(r.obj) {
 		return
 	}
@@ -48,7 +51,7 @@ func (e *engine[T, W]) hold(ctx context.Context, r *result[T, W]) {
 			return
 		}
 		if e.letGo(ctx, r); r.released {
-			e.announce(r)
+			e.announce(&r.result)
 		}
 	case r.decision.Outcome == lifecycle.OutcomeSettled:
 		e.letGo(ctx, r)
@@ -58,7 +61,7 @@ func (e *engine[T, W]) hold(ctx context.Context, r *result[T, W]) {
 // judgeDeletion asks the policies about the step. A foreground deletion cannot be held:
 // Kubernetes deletes the dependents before it waits for the finalizer. In a namespace that
 // is being deleted nothing can be kept: there the object waits, and nothing is provided.
-func (e *engine[T, W]) judgeDeletion(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) judgeDeletion(ctx context.Context, r *reconciliation[T, W]) {
 	if controllerutil.ContainsFinalizer(r.obj, metav1.FinalizerDeleteDependents) {
 		return
 	}
@@ -70,20 +73,21 @@ func (e *engine[T, W]) judgeDeletion(ctx context.Context, r *result[T, W]) {
 	case e.doomed(ctx, r.obj.GetNamespace()):
 		r.refusals, r.decision = v.Refusals, lifecycle.Held(step, v.Refusals...)
 	default:
-		r.held = &heldDeletion[T, W]{step, v.Refusals, r.obj.DeepCopyObject().(T), r.seen}
+		r.held = &heldDeletion{step, v.Refusals}
+		r.heldIn = &deletionWorld[T, W]{r.obj.DeepCopyObject().(T), r.seen}
 	}
 }
 
 // reprieve lets the turn go on as if the object were not being deleted: a held deletion
 // holds everything. The API server keeps the deletion timestamp, whatever is written.
-func (e *engine[T, W]) reprieve(r *result[T, W]) {
+func (e *engine[T, W]) reprieve(r *reconciliation[T, W]) {
 	r.before.SetDeletionTimestamp(nil)
 	r.obj.SetDeletionTimestamp(nil)
 	r.decision, r.observed = lifecycle.Decision{}, false
 }
 
 // letGo removes the finalizer. The object is released once the API server has accepted that.
-func (e *engine[T, W]) letGo(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) letGo(ctx context.Context, r *reconciliation[T, W]) {
 	base := r.obj.DeepCopyObject().(T)
 	controllerutil.RemoveFinalizer(r.obj, finalizer)
 	if e.edit(ctx, r, base); r.cause != nil {
@@ -94,7 +98,7 @@ func (e *engine[T, W]) letGo(ctx context.Context, r *result[T, W]) {
 }
 
 // heldFact is the condition while the deletion is held.
-func (r *result[T, W]) heldFact() []lifecycle.Condition {
+func (r *result) heldFact() []lifecycle.Condition {
 	if r.held == nil {
 		return nil
 	}
@@ -109,7 +113,7 @@ func (r *result[T, W]) heldFact() []lifecycle.Condition {
 }
 
 // newlyHeld reports whether the status does not say yet what holds the deletion.
-func (r *result[T, W]) newlyHeld() bool {
+func (r *result) newlyHeld() bool {
 	if r.held == nil {
 		return false
 	}

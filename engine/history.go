@@ -136,10 +136,23 @@ func called(r lifecycle.Refusal) string {
 	return r.Gate
 }
 
-// entry is what the turn did or refused, or nil.
-func (e *engine[T, W]) entry(r *result[T, W]) *history.Entry {
-	entry := &history.Entry{At: r.began, Generation: r.obj.GetGeneration()}
-	defer func() { entry.By = r.changedBy(entry.Step) }()
+// entry returns the entry of the history for the result, or nil if there is nothing to record.
+func (e *engine[T, W]) entry(r *reconciliation[T, W]) *history.Entry {
+	names := make([]string, 0, len(e.app.Gates))
+	for _, g := range e.app.Gates {
+		names = append(names, g.Name)
+	}
+	entry := r.entry(names)
+	if entry != nil && r.judged() {
+		entry.Policies, entry.Evidence = e.policy(r.obj).Names, e.evidence(r.seen, entry.Step)
+	}
+	return entry
+}
+
+// entry is that of the engine as far as the result tells it. gates are the names of the
+// application's gates, in their order.
+func (r *result) entry(gates []string) *history.Entry {
+	entry := &history.Entry{At: r.began, Generation: r.object.GetGeneration(), Result: history.Refused}
 	switch {
 	case r.taken != nil:
 		entry.At, entry.Step, entry.Duration, entry.Result = r.taken.began, r.taken.step, r.taken.took, history.Succeeded
@@ -148,41 +161,40 @@ func (e *engine[T, W]) entry(r *result[T, W]) *history.Entry {
 			entry.Result, entry.Message = history.Failed, r.taken.err.Error()
 		}
 	case len(r.refusals) > 0:
-		entry.Step, entry.Result = r.decision.Step, history.Refused
+		entry.Step = r.decision.Step
 		entry.HeldBy, entry.Message = objections(r.refusals)
 	case r.newlyHeld():
-		entry.Step, entry.Result = r.held.step, history.Refused
+		entry.Step = r.held.step
 		entry.HeldBy, entry.Message = objections(r.held.refusals)
-		return entry
 	default:
 		return nil
 	}
-	if r.taken != nil && r.taken.own {
-		return entry
+	entry.By = r.changedBy(entry.Step)
+	if r.judged() {
+		entry.Gates = r.gateResults(gates, entry.Step)
 	}
-	entry.Policies = e.policy(r.obj).Names
-	entry.Gates, entry.Evidence = e.answers(r, entry.Step), e.evidence(r.seen, entry.Step)
 	return entry
+}
+
+// judged reports whether gates judged the step. They do not judge the engine's own steps.
+func (r *result) judged() bool {
+	return r.taken != nil && !r.taken.own || r.taken == nil && len(r.refusals) > 0
 }
 
 // changedBy is who made the change that the step carries out; empty for a step that something else than a change of the spec
 // is known to have set off. Not every application tells causes.
-func (r *result[T, W]) changedBy(step lifecycle.Step) string {
+func (r *result) changedBy(step lifecycle.Step) string {
 	if step.Cause == "" || step.Cause == lifecycle.CauseSpecChange || r.taken != nil && r.taken.own {
 		return r.author
 	}
 	return ""
 }
 
-// answers are what each gate said of the step: the application's in their order, then
-// those of the fleet.
-func (e *engine[T, W]) answers(r *result[T, W], step lifecycle.Step) []history.GateResult {
-	names := make([]string, 0, len(e.app.Gates)+1)
-	for _, g := range e.app.Gates {
-		names = append(names, g.Name)
-	}
-	if asksBudget(r.obj, step) && len(r.refusals) == 0 { // else it was not asked, or objects itself
-		names = append(names, budget.FleetBudget)
+// gateResults returns what each gate said of the step: the application's gates in their order,
+// then those of policies.
+func (r *result) gateResults(names []string, step lifecycle.Step) []history.GateResult {
+	if asksBudget(r.object, step) && len(r.refusals) == 0 { // else it was not asked, or objects itself
+		names = append(slices.Clip(names), budget.FleetBudget)
 	}
 	var all []history.GateResult
 	for _, name := range names {

@@ -44,26 +44,27 @@ func init() {
 	metrics.Registry.MustRegister(running, objects, steps, holds, writes, panics, readyAfter, drifted)
 }
 
-func (e *engine[T, W]) measure(r *result[T, W]) {
+// measure counts what was done, and moves the object to its new state.
+func (p *progress) measure(r *result) {
 	for _, c := range r.changes {
-		writes.WithLabelValues(e.app.Name, c.Kind, string(c.Verb)).Inc()
+		writes.WithLabelValues(p.app, c.Kind, string(c.Verb)).Inc()
 	}
 	for _, refusal := range r.refusals {
-		holds.WithLabelValues(e.app.Name, refusal.Gate).Inc()
+		holds.WithLabelValues(p.app, refusal.Gate).Inc()
 	}
 	if r.taken != nil {
 		result := "ok"
 		if r.taken.err != nil {
 			result = "error"
 		}
-		steps.WithLabelValues(e.app.Name, r.taken.step.Name, string(r.taken.step.Class), result).Inc()
+		steps.WithLabelValues(p.app, r.taken.step.Name, string(r.taken.step.Class), result).Inc()
 	}
 	state := string(r.decision.Outcome)
 	if r.paused {
 		state = "Paused"
 	}
-	e.progress.note(r.key, state)
-	e.progress.drift(r.key, len(r.drifts) > 0)
+	p.note(r.key, state)
+	p.drift(r.key, len(r.drifts) > 0)
 }
 
 // progress remembers each object's state, for the gauges and for how long it took

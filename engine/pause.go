@@ -16,7 +16,7 @@ import (
 // pause ends the turn of a paused object: it was observed, and nothing is written
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
-func (e *engine[T, W]) pause(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) pause(ctx context.Context, r *reconciliation[T, W]) {
 	if r.paused = e.isPaused(r.obj) && !deleting(r.obj); r.paused {
 		e.observeOnly(ctx, r)
 		r.decision.Reason, r.decision.Message = lifecycle.ConditionPaused, e.whyPaused(r.obj)
@@ -47,7 +47,7 @@ func (e *engine[T, W]) whyPaused(obj T) string {
 }
 
 // observeOnly is what a paused object gets of a turn: how it is, and what others changed.
-func (e *engine[T, W]) observeOnly(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) observeOnly(ctx context.Context, r *reconciliation[T, W]) {
 	sight := e.app.Planner.Next(r.obj, r.seen, e.now())
 	r.sight = &sight
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
@@ -64,7 +64,7 @@ func (e *engine[T, W]) observeOnly(ctx context.Context, r *result[T, W]) {
 
 // overdue names the Secrets whose certificates a pause keeps from being renewed. Nothing is
 // written; the object has another turn when the next certificate is due.
-func (e *engine[T, W]) overdue(ctx context.Context, r *result[T, W], wanted []lifecycle.Object) error {
+func (e *engine[T, W]) overdue(ctx context.Context, r *reconciliation[T, W], wanted []lifecycle.Object) error {
 	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -76,4 +77,19 @@ func (e *engine[T, W]) peer(obj T) policy.Peer {
 		p.Stalled = c.Reason
 	}
 	return p
+}
+
+// holding returns the names of the policies that hold the object now.
+func (r *result) holding() []string {
+	refusals := r.refusals
+	if r.held != nil {
+		refusals = slices.Concat(refusals, r.held.refusals)
+	}
+	var names []string
+	for _, refusal := range refusals {
+		if refusal.Policy != "" && !slices.Contains(names, refusal.Policy) {
+			names = append(names, refusal.Policy)
+		}
+	}
+	return names
 }

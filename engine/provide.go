@@ -18,7 +18,7 @@ func cannotRender(err error) lifecycle.Decision {
 	return lifecycle.Block("CannotRender", err.Error())
 }
 
-func (e *engine[T, W]) provide(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) provide(ctx context.Context, r *reconciliation[T, W]) {
 	lenient := e.reportsDrift(r.obj) && !deleting(r.obj)
 	due, still := e.applyCache.Unchanged(r.key, r.obj, r.seen, e.now())
 	if still && !lenient {
@@ -44,7 +44,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *result[T, W]) {
 
 // apply makes the wanted objects exist, with the certificates that they ask for. If it
 // is lenient, what others changed stays.
-func (e *engine[T, W]) apply(ctx context.Context, r *result[T, W], wanted []lifecycle.Object, lenient bool) error {
+func (e *engine[T, W]) apply(ctx context.Context, r *reconciliation[T, W], wanted []lifecycle.Object, lenient bool) error {
 	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,40 +15,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/governor-dev/governor/lifecycle"
-	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
-const (
-	// onward is the pause between two steps of one object. Freshness, not time,
-	// keeps them in order.
-	onward = time.Millisecond
-	// held is when a held step is asked for again, for gates on what cannot be
-	// watched.
-	held = 15 * time.Second
-	// wordless is the same where only a person or a time lets the step pass: both wake
-	// it, unless somebody puts the clock forward.
-	wordless = 10 * time.Minute
-	// still is how often, at most, an application that cannot be watched is looked at
-	// while it is held so.
-	still = 30 * time.Second
-)
-
-// publish is the only place that makes a turn public: status, events, history,
-// metrics, and when the next turn is.
-func (e *engine[T, W]) publish(ctx context.Context, r *result[T, W]) (reconcile.Result, error) {
+// publish is the only place that makes a result public: status, events, log, metrics, history,
+// the use of the budget, and the time of the next reconcile. Each of them is a function of the
+// result.
+func (e *engine[T, W]) publish(ctx context.Context, r *reconciliation[T, W]) (reconcile.Result, error) {
 	if r.released {
 		return reconcile.Result{}, nil
 	}
 	e.describe(ctx, r)
-	r.same = equality.Semantic.DeepEqual(r.before, r.obj)
-	r.later = e.later(r)
-	e.recollect(r)
-	e.log(ctx, r)
-	e.announce(r)
-	e.measure(r)
-	e.stand(r)
+	r.same = equality.Semantic.DeepEqual(r.before, r.object)
+	r.later = e.later(&r.result)
+	e.recollect(&r.result)
+	r.log(logf.FromContext(ctx))
+	e.announce(&r.result)
+	e.progress.measure(&r.result)
+	e.operator.policies.Note(e.holder(r.key), r.holding())
+	e.operator.policies.WaitForWave(e.holder(r.key), r.refusals, func() { e.Wake(r.key) })
 	e.value(ctx, r)
-	e.pace(r)
+	e.pace(&r.result)
 	err := errors.Join(
 		e.history.record(ctx, r.obj, e.waits.Note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)),
 		e.remember(ctx, r),
@@ -58,13 +43,19 @@ func (e *engine[T, W]) publish(ctx context.Context, r *result[T, W]) (reconcile.
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	return e.nextTurn(r), nil
+	return e.requeue(&r.result), nil
 }
 
 // describe writes status fields and conditions into the object.
-func (e *engine[T, W]) describe(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) describe(ctx context.Context, r *reconciliation[T, W]) {
 	own := e.own(ctx, r) // first: it may find that the planner fails on this object
-	observedGeneration, conditions := r.obj.StatusFields()
+	r.describe(own, e.now())
+}
+
+// describe writes the conditions and the observed generation into the object. own are the
+// application's conditions, nil if nothing new was seen.
+func (r *result) describe(own []lifecycle.Condition, now time.Time) {
+	observedGeneration, conditions := r.object.StatusFields()
 	facts := lifecycle.StandardConditions(r.decision, own)
 	if r.paused {
 		facts = pausedFacts(r.decision.Message, *conditions, r.sight)
@@ -72,20 +63,20 @@ func (e *engine[T, W]) describe(ctx context.Context, r *result[T, W]) {
 	// A paused object that was seen is judged by its present spec: nothing else will be
 	// done for it, and clients that wait for the generation do not wait for the end of the pause.
 	if r.paused && r.sight != nil || !r.paused && (r.decided || r.decision.Outcome == lifecycle.OutcomeBlocked) {
-		*observedGeneration = r.obj.GetGeneration()
+		*observedGeneration = r.object.GetGeneration()
 	}
 	if own == nil {
 		own = unchanged(*conditions, facts)
 	}
-	facts = append(append(facts, own...), rolledBack(r.obj)...)
+	facts = append(append(facts, own...), rolledBack(r.object)...)
 	facts = slices.Concat(facts, driftFact(r.drifts), overdueFact(r.overdue), r.heldFact(), r.blocked.fact())
 	r.changeHeld = slices.ContainsFunc(facts, func(c lifecycle.Condition) bool { return c.Type == lifecycle.ConditionChangeHeld })
-	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(e.now()))
+	*conditions = lifecycle.Merge(*conditions, facts, *observedGeneration, metav1.NewTime(now))
 }
 
 // own lets the planner write its status fields and returns its conditions, or nil
 // if nothing new was seen.
-func (e *engine[T, W]) own(ctx context.Context, r *result[T, W]) []lifecycle.Condition {
+func (e *engine[T, W]) own(ctx context.Context, r *reconciliation[T, W]) []lifecycle.Condition {
 	defer e.recoverPanic(ctx, r)
 	if !r.observed || r.panicked {
 		return nil
@@ -133,38 +124,20 @@ func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []life
 	return kept
 }
 
-func (e *engine[T, W]) log(ctx context.Context, r *result[T, W]) {
-	log := logf.FromContext(ctx)
-	for _, c := range r.changes {
-		log.Info("provided", "change", c.String())
-	}
-	for _, i := range r.issued {
-		log.Info("certificate", "secret", i.Secret, "what", i.What, "until", i.Until, "reason", i.Reason)
-	}
-	switch fresh := r.news(); {
-	case fresh && r.cause != nil:
-		log.Error(r.cause, r.decision.String())
-	case fresh:
-		log.Info(r.decision.String())
-	case r.cause != nil:
-		log.V(1).Info(r.decision.String(), "cause", r.cause.Error())
-	}
-}
-
 // news reports whether the decision says something else than the object's status, and
 // the status will say it.
-func (r *result[T, W]) news() bool {
+func (r *result) news() bool {
 	d, said := r.decision, r.said()
 	return r.later.IsZero() && d.IsSet() && (said.Reason != d.Reason || said.Status != r.readiness())
 }
 
 // readiness is the status of Ready that the decision leads to.
-func (r *result[T, W]) readiness() metav1.ConditionStatus {
+func (r *result) readiness() metav1.ConditionStatus {
 	return lifecycle.StatusOf(r.changeHeld || r.decision.Outcome == lifecycle.OutcomeSettled)
 }
 
 // said is what the object's status says so far; the zero value if it says nothing.
-func (r *result[T, W]) said() metav1.Condition {
+func (r *result) said() metav1.Condition {
 	_, conditions := r.before.StatusFields()
 	if c := apimeta.FindStatusCondition(*conditions, lifecycle.ConditionReady); c != nil {
 		return *c
@@ -173,7 +146,7 @@ func (r *result[T, W]) said() metav1.Condition {
 }
 
 // writeStatus writes the status if it differs from what was read and is told now.
-func (e *engine[T, W]) writeStatus(ctx context.Context, r *result[T, W]) error {
+func (e *engine[T, W]) writeStatus(ctx context.Context, r *reconciliation[T, W]) error {
 	if r.same || !r.later.IsZero() {
 		return nil
 	}
@@ -186,88 +159,6 @@ func (e *engine[T, W]) writeStatus(ctx context.Context, r *result[T, W]) error {
 		return client.IgnoreNotFound(err)
 	}
 	e.tracker.Wrote(r.key, r.obj)
-	e.noteTold(r)
+	e.noteTold(&r.result)
 	return nil
-}
-
-// nextTurn says when the object is looked at again. Whoever waits for something
-// that can be watched is woken by it and needs no time.
-func (e *engine[T, W]) nextTurn(r *result[T, W]) reconcile.Result {
-	d := r.decision
-	if d.Outcome != lifecycle.OutcomeBlocked && d.Outcome != lifecycle.OutcomeRetry {
-		e.backoff.Forget(r.key)
-	}
-	result := reconcile.Result{RequeueAfter: d.After, Priority: priority(d)}
-	switch {
-	case r.paused:
-		result.RequeueAfter = 0
-	case d.Outcome == lifecycle.OutcomeProceed:
-		result.RequeueAfter = onward
-	case d.Outcome == lifecycle.OutcomeWait && len(r.refusals) > 0:
-		result.RequeueAfter = e.heldFor(r.refusals, d.After)
-	case d.Outcome == lifecycle.OutcomeWait && !d.Deadline.IsZero():
-		result.RequeueAfter = max(onward, d.Heartbeat(d.Deadline.Sub(e.now())).After)
-	case d.Outcome == lifecycle.OutcomeBlocked, d.Outcome == lifecycle.OutcomeRetry && d.After == 0:
-		result.RequeueAfter = e.backoff.When(r.key)
-	}
-	result.RequeueAfter = e.orDue(r, result.RequeueAfter)
-	if r.held != nil {
-		wait := e.heldFor(r.held.refusals, 0)
-		result.RequeueAfter = min(cmp.Or(result.RequeueAfter, wait), wait)
-	}
-	return result
-}
-
-// heldFor is how long to leave a held step: until the first gate opens by itself, or
-// the application's heartbeat.
-func (e *engine[T, W]) heldFor(refusals []lifecycle.Refusal, heartbeat time.Duration) time.Duration {
-	after := held
-	if !slices.ContainsFunc(refusals, watched) {
-		after = wordless
-	}
-	if heartbeat > 0 {
-		after = min(after, max(heartbeat, still))
-	}
-	for _, r := range refusals {
-		if !r.Until.IsZero() {
-			after = min(after, max(onward, r.Until.Sub(e.now())))
-		}
-	}
-	return after
-}
-
-// watched reports whether the gate has to be asked again and again.
-func watched(r lifecycle.Refusal) bool {
-	return r.Policy == "" || r.Gate == policy.Canary || r.Gate == policy.Budget
-}
-
-// orDue is the time to the next turn, or to the next look at a certificate, at the end of
-// an approval, at a status that was put off, or at a wait behind a held wish if that is
-// sooner, whatever the decision.
-func (e *engine[T, W]) orDue(r *result[T, W], after time.Duration) time.Duration {
-	for _, due := range []time.Time{r.due, r.expires, r.later, r.again} {
-		if due.IsZero() {
-			continue
-		}
-		if in := max(onward, due.Sub(e.now())); after == 0 || in < after {
-			after = in
-		}
-	}
-	return after
-}
-
-// stand tells which policies hold the object now, and what it waits for.
-func (e *engine[T, W]) stand(r *result[T, W]) {
-	var holding []string
-	refusals := r.refusals
-	if r.held != nil {
-		refusals = slices.Concat(refusals, r.held.refusals)
-	}
-	for _, refusal := range refusals {
-		if refusal.Policy != "" && !slices.Contains(holding, refusal.Policy) {
-			holding = append(holding, refusal.Policy)
-		}
-	}
-	e.operator.policies.Note(e.holder(r.key), holding)
-	e.operator.policies.WaitForWave(e.holder(r.key), r.refusals, func() { e.Wake(r.key) })
 }

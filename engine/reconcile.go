@@ -90,7 +90,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	e.causes.Meet(key, unfinished(obj))
-	r := &result[T, W]{key: key, before: obj, obj: obj.DeepCopyObject().(T), author: e.specManagers.Of(key), began: e.now()}
+	r := newReconciliation[T, W](obj, e.specManagers.Of(key), e.now())
 	if len(rolledBack(obj)) > 0 {
 		r.author = RollbackManager // what it only took away is recorded in nobody's name
 	}
@@ -116,9 +116,9 @@ func deleting(obj lifecycle.Object) bool { return obj.GetDeletionTimestamp() != 
 
 // runStages is the turn up to the telling. Each stage either leaves a decision, and the
 // turn is over, or hands on to the next.
-func (e *engine[T, W]) runStages(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) runStages(ctx context.Context, r *reconciliation[T, W]) {
 	defer e.recoverPanic(ctx, r)
-	stages := []func(context.Context, *result[T, W]){
+	stages := []func(context.Context, *reconciliation[T, W]){
 		e.hold, e.claim, e.observe, e.pause, e.provide, e.decide, e.judge, e.act, e.finalize,
 	}
 	for _, stage := range stages {

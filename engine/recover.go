@@ -12,7 +12,7 @@ import (
 
 // recoverPanic turns a panic in an application's code into a decision about the one
 // object that met it. The others never notice.
-func (e *engine[T, W]) recoverPanic(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) recoverPanic(ctx context.Context, r *reconciliation[T, W]) {
 	thrown := recover()
 	if thrown == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/certificate"
@@ -11,45 +12,71 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// result is what one turn found out and did; tell makes everything public of it.
-type result[T lifecycle.Resource, W any] struct {
-	key        types.NamespacedName
-	before     T      // as read, for what is new
-	obj        T      // as it will be told
-	author     string // the field manager that set its spec; empty if nobody knows
-	seen       W
-	observed   bool
-	changes    []apply.Change
-	blocked    *blocked            // what cannot be provided while repairs go on; nil if all can
-	drift      bool                // the changes repair what someone else changed
-	drifts     []apply.Drift       // what someone else changed and is left as it is
-	overdue    []string            // Secrets that are not renewed while it is paused
-	spared     []string            // what is provided where drift is only reported
-	sight      *lifecycle.Decision // what would be decided if it were not paused
-	issued     []certificate.Issued
-	due        time.Time // when a certificate is to be looked at again; zero if there is none
-	decision   lifecycle.Decision
-	taken      *stepResult
+// reconciliation is one reconcile of one object: the object, the world that it was decided in,
+// and the result, which is published.
+type reconciliation[T lifecycle.Resource, W any] struct {
+	result
+
+	obj  T // the same as result.object
+	seen W
+
+	// heldIn is where a held deletion was judged; nil if policies hold none.
+	heldIn *deletionWorld[T, W]
+}
+
+func newReconciliation[T lifecycle.Resource, W any](obj T, author string, began time.Time) *reconciliation[T, W] {
+	own := obj.DeepCopyObject().(T)
+	return &reconciliation[T, W]{
+		result: result{key: client.ObjectKeyFromObject(obj), before: obj, object: own, author: author, began: began}, obj: own,
+	}
+}
+
+// result is what one reconcile found out and did. It knows no application: status, events,
+// log, metrics, history and the time of the next reconcile follow from it alone.
+type result struct {
+	key      types.NamespacedName
+	before   lifecycle.Resource // as read, to compare with
+	object   lifecycle.Resource // with the new status
+	author   string             // the field manager that set the spec; empty if not known
+	began    time.Time
+	observed bool
+	decision lifecycle.Decision
+	decided  bool // the decision is about the present generation of the object
+	taken    *stepResult
+	cause    error // of the decision, if an error led to it
+
+	// What was applied.
+	changes []apply.Change
+	done    []apply.Change       // the changes, and those of earlier reconciles that published nothing
+	issued  []certificate.Issued // certificates
+	blocked *blocked             // objects that cannot be applied while repairs go on; nil if all can
+	drift   bool                 // the changes repair what others changed
+	drifts  []apply.Drift        // what others changed and policies leave in place
+	spared  []string             // the objects that were applied where drift is only reported
+
+	// What policies and gates said.
 	refusals   []lifecycle.Refusal
-	queued     bool                // it waits for a slot of the budget
-	held       *heldDeletion[T, W] // the deletion, if policies hold it
-	changeHeld bool                // policies hold a change, and the application serves as before
-	approval   *history.Approval   // what let the step pass, if it needed one
-	bypass     *history.Bypass     // what let it pass policies that hold it
-	expires    time.Time           // when an approval of the object ends; zero if none does
-	same       bool                // the status says it all already
-	again      time.Time           // when a wait behind a held wish is looked at; zero if there is none
-	later      time.Time           // when it is told what is not told now; zero if it is
-	done       []apply.Change      // the changes of this turn, and of those before that told nothing
-	began      time.Time
-	decided    bool // the decision is about the object's present generation
-	paused     bool
-	panicked   bool
-	released   bool
+	queued     bool              // it waits for a slot of the budget
+	changeHeld bool              // policies hold a change, and the application serves as before
+	held       *heldDeletion     // nil if policies hold no deletion
+	approval   *history.Approval // that let the step pass, if it needed one
+	bypass     *history.Bypass   // that let the step pass policies which hold it
 
-	cause error
+	// What a paused object would do.
+	paused  bool
+	sight   *lifecycle.Decision
+	overdue []string // Secrets that are not renewed meanwhile
 
-	lostLease bool // nothing more may be done or told
+	// Times at which to reconcile again; zero if there is none.
+	due     time.Time // of a certificate
+	expires time.Time // of an approval
+	again   time.Time // of a wait behind a held change
+	later   time.Time // of a status that is not published now
+
+	same      bool // the status says it all already
+	panicked  bool
+	released  bool // the finalizer is removed: the object belongs to Kubernetes' garbage collection
+	lostLease bool // nothing more may be done or published
 }
 
 // stepResult is a step that was acted on.
@@ -62,15 +89,15 @@ type stepResult struct {
 }
 
 // over reports whether the turn has its result: anything but a step to be taken.
-func (r *result[T, W]) over() bool {
+func (r *result) over() bool {
 	outcome := r.decision.Outcome
-	leavingSettled := outcome == lifecycle.OutcomeSettled && deleting(r.obj) && !r.released
+	leavingSettled := outcome == lifecycle.OutcomeSettled && deleting(r.object) && !r.released
 	return r.paused || r.released || outcome != lifecycle.OutcomeNone && outcome != lifecycle.OutcomeProceed && !leavingSettled || r.taken != nil
 }
 
 // failed tells a step that went wrong from one that was not even begun, which is
 // nothing to be remembered.
-func (r *result[T, W]) failed(step lifecycle.Step) {
+func (r *result) failed(step lifecycle.Step) {
 	r.cause = r.taken.err
 	r.decision = explain(r.taken.err)
 	switch {

@@ -58,8 +58,8 @@ func rollbackNoteOf(obj lifecycle.Object) (n rollbackNote, ok bool) {
 
 // accepted reports whether the turn shows that the spec is one to be kept: something was
 // done for it, or refused to be done, or it has failed, or everything is as it declares.
-func (r *result[T, W]) accepted() bool {
-	if !r.decided || r.paused || deleting(r.obj) {
+func (r *result) accepted() bool {
+	if !r.decided || r.paused || deleting(r.object) {
 		return false
 	}
 	return r.taken != nil || len(r.refusals) > 0 || r.decision.Failed || r.decision.Outcome == lifecycle.OutcomeSettled
@@ -67,7 +67,7 @@ func (r *result[T, W]) accepted() bool {
 
 // remember keeps the accepted spec as a revision, once, and that it has settled, once;
 // where drift is only reported also what is provided for it, when that is another.
-func (e *engine[T, W]) remember(ctx context.Context, r *result[T, W]) error {
+func (e *engine[T, W]) remember(ctx context.Context, r *reconciliation[T, W]) error {
 	if !r.accepted() {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (e *engine[T, W]) remember(ctx context.Context, r *result[T, W]) error {
 
 // undo puts the last spec that worked back where a policy says so of one that failed. It
 // does so once, and never of a spec that was put back itself: what then fails halts.
-func (e *engine[T, W]) undo(ctx context.Context, r *result[T, W]) {
+func (e *engine[T, W]) undo(ctx context.Context, r *reconciliation[T, W]) {
 	if !r.decision.Failed && !r.decision.Suspect || deleting(r.obj) {
 		return
 	}
@@ -115,7 +115,7 @@ func (e *engine[T, W]) undo(ctx context.Context, r *result[T, W]) {
 
 // changeFailed reports whether the present spec does not work. One that once worked is not to
 // blame for what the planner only suspects.
-func (e *engine[T, W]) changeFailed(ctx context.Context, r *result[T, W]) (bool, error) {
+func (e *engine[T, W]) changeFailed(ctx context.Context, r *reconciliation[T, W]) (bool, error) {
 	if r.decision.Failed {
 		return true, nil
 	}
@@ -136,7 +136,7 @@ func barred[T lifecycle.Resource](format string, args ...any) rollbackPlan[T] {
 }
 
 // planRollback looks for the last spec that worked and previews the return to it.
-func (e *engine[T, W]) planRollback(ctx context.Context, r *result[T, W]) (w rollbackPlan[T], err error) {
+func (e *engine[T, W]) planRollback(ctx context.Context, r *reconciliation[T, W]) (w rollbackPlan[T], err error) {
 	_, digest, err := revision.SpecOf(r.obj)
 	if err != nil {
 		return w, err
@@ -182,7 +182,7 @@ func (e *engine[T, W]) retain(now T, w *rollbackPlan[T]) (err error) {
 }
 
 // refuge is the revision to return to. It is read once for each failed generation.
-func (e *engine[T, W]) refuge(ctx context.Context, r *result[T, W], digest string) (revision.Revision, bool, error) {
+func (e *engine[T, W]) refuge(ctx context.Context, r *reconciliation[T, W], digest string) (revision.Revision, bool, error) {
 	if known, ok := e.rollbackTargets.Of(r.key, r.obj.GetGeneration()); ok {
 		return known, known.Number > 0, nil
 	}
@@ -211,7 +211,7 @@ func (e *engine[T, W]) respecified(obj T, to revision.Revision) (T, error) {
 }
 
 // objectionTo is what the preview of the return has against it; empty if nothing.
-func (e *engine[T, W]) objectionTo(r *result[T, W], w rollbackPlan[T]) string {
+func (e *engine[T, W]) objectionTo(r *reconciliation[T, W], w rollbackPlan[T]) string {
 	if version := e.gvk.GroupVersion().String(); w.to.APIVersion != version {
 		return fmt.Sprintf("revision %d is written in %s, and this operator works in %s.", w.to.Number, w.to.APIVersion, version)
 	}
@@ -236,7 +236,7 @@ func (e *engine[T, W]) objectionTo(r *result[T, W], w rollbackPlan[T]) string {
 
 // goBack puts the spec back, with the note, unless somebody changes the object at the
 // same time.
-func (e *engine[T, W]) goBack(ctx context.Context, r *result[T, W], w rollbackPlan[T], by string) error {
+func (e *engine[T, W]) goBack(ctx context.Context, r *reconciliation[T, W], w rollbackPlan[T], by string) error {
 	patch, err := w.patch(r.before)
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ func TestWhatBarsTheWayBack(t *testing.T) {
 				operator: &Operator{options: Options{Now: func() time.Time { return time.Unix(0, 0) }}},
 			}
 			w := rollbackPlan[*fake]{to: revision.Revision{Number: 7, APIVersion: c.version}, want: &fake{}}
-			got := e.objectionTo(&result[*fake, int]{}, w)
+			got := e.objectionTo(&reconciliation[*fake, int]{}, w)
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) || c.want != "" && !strings.Contains(got, "revision 7") {
 				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
 			}

@@ -20,12 +20,12 @@ type pendingStatus struct {
 // later is when to tell what is new and not told now, by status and event; zero if it is
 // told now. Anything but a wait is, and so is what holds it, what others changed, and that
 // certificates were replaced.
-func (e *engine[T, W]) later(r *result[T, W]) time.Time {
+func (e *engine[T, W]) later(r *result) time.Time {
 	if r.same || r.decision.Outcome != lifecycle.OutcomeWait || len(r.refusals) > 0 || r.newDrift() || certificates(r.issued) != "" {
 		return time.Time{}
 	}
 	due := e.dueRecount(r)
-	if saysMore(r.before, r.obj) {
+	if saysMore(r.before, r.object) {
 		due = e.dueInHurry(r)
 	}
 	if !e.now().Before(due) {
@@ -35,7 +35,7 @@ func (e *engine[T, W]) later(r *result[T, W]) time.Time {
 }
 
 // dueRecount is when numbers are to be told that are all that is new.
-func (e *engine[T, W]) dueRecount(r *result[T, W]) time.Time {
+func (e *engine[T, W]) dueRecount(r *result) time.Time {
 	last, known := e.lastStatusWrite.Get(r.key)
 	if !known {
 		return time.Time{}
@@ -45,8 +45,8 @@ func (e *engine[T, W]) dueRecount(r *result[T, W]) time.Time {
 
 // dueInHurry is when a new wait is to be told: now, unless others wait for their turn.
 // Where drift is only reported, the status says from when on a change is drift.
-func (e *engine[T, W]) dueInHurry(r *result[T, W]) time.Time {
-	if !e.hurried() || e.reportsDrift(r.obj) {
+func (e *engine[T, W]) dueInHurry(r *result) time.Time {
+	if !e.hurried() || e.reportsDrift(r.object) {
 		return time.Time{}
 	}
 	if kept, known := e.pendingStatus.Get(r.key); known {
@@ -57,7 +57,7 @@ func (e *engine[T, W]) dueInHurry(r *result[T, W]) time.Time {
 
 // recollect adds to the turn what was done in those that told nothing, or keeps it for
 // the one that will.
-func (e *engine[T, W]) recollect(r *result[T, W]) {
+func (e *engine[T, W]) recollect(r *result) {
 	kept, known := e.pendingStatus.Get(r.key)
 	r.done = slices.Concat(kept.done, r.changes)
 	switch {
@@ -77,7 +77,7 @@ func (e *engine[T, W]) hurried() bool {
 }
 
 // noteTold remembers when the status was told. What a step has changed is told at once.
-func (e *engine[T, W]) noteTold(r *result[T, W]) {
+func (e *engine[T, W]) noteTold(r *result) {
 	switch {
 	case r.taken != nil:
 		e.lastStatusWrite.Forget(r.key)

@@ -44,12 +44,12 @@ func TestLater(t *testing.T) {
 			e.app.Recount = time.Second
 			key := types.NamespacedName{Name: "a"}
 			e.lastStatusWrite.Put(key, noon.Add(-c.written))
-			r := &result[*fake, struct{}]{key: key, before: starting("5 of 9", nil), obj: c.now, decision: c.decision}
+			r := &result{key: key, before: starting("5 of 9", nil), object: c.now, decision: c.decision}
 			r.later = e.later(r)
 			if due := noon.Add(time.Second - c.written); c.want && !r.later.Equal(due) || !c.want && !r.later.IsZero() {
 				t.Errorf("%s: it is told at %s", c.reason, r.later)
 			}
-			if after := e.nextTurn(r).RequeueAfter; c.want && after != time.Second-c.written {
+			if after := e.requeue(r).RequeueAfter; c.want && after != time.Second-c.written {
 				t.Errorf("it is looked at again after %v", after)
 			}
 			if e.lastStatusWrite.Forget(key); !e.later(r).IsZero() {
@@ -62,7 +62,7 @@ func TestLater(t *testing.T) {
 func TestWhatAStepChangedIsToldAtOnce(t *testing.T) {
 	e := testEngine(time.Unix(1000, 0))
 	e.app.Recount = time.Second
-	r := &result[*fake, struct{}]{before: &fake{}, obj: &fake{generation: 1}, decision: lifecycle.WaitFor(lifecycle.Step{}, time.Time{})}
+	r := &result{before: &fake{}, object: &fake{generation: 1}, decision: lifecycle.WaitFor(lifecycle.Step{}, time.Time{})}
 	if e.noteTold(r); e.later(r).IsZero() {
 		t.Error("what was just told can wait")
 	}
@@ -103,7 +103,7 @@ func TestToActComesBeforeToTell(t *testing.T) {
 			if c.before > 0 {
 				e.pendingStatus.Put(types.NamespacedName{}, pendingStatus{since: now.Add(-c.before)})
 			}
-			r := &result[*fake, struct{}]{before: &fake{}, obj: told, decision: c.decision, refusals: c.refusals}
+			r := &result{before: &fake{}, object: told, decision: c.decision, refusals: c.refusals}
 			var got time.Duration
 			if r.later = e.later(r); !r.later.IsZero() {
 				got = r.later.Sub(now)
@@ -125,7 +125,7 @@ func TestRecollect(t *testing.T) {
 	now := time.Unix(1000, 0)
 	e := testEngine(now)
 	turn := func(later time.Time, kind string) []apply.Change {
-		r := &result[*fake, struct{}]{later: later}
+		r := &result{later: later}
 		if kind != "" {
 			r.changes = []apply.Change{create(kind)}
 		}
