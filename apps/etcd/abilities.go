@@ -5,7 +5,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Abilities returns what the planner can do beyond planning.
+// Abilities returns the planner's optional abilities.
 func Abilities() lifecycle.Abilities[*etcdv1.EtcdCluster, World] {
 	p := Planner{}
 	return lifecycle.Abilities[*etcdv1.EtcdCluster, World]{

@@ -11,40 +11,42 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// noSpace is the alarm with which a member refuses writes: its database has reached its quota.
+// noSpace is the alarm that a member raises when its database reaches its quota. It then refuses
+// writes.
 const noSpace = "NOSPACE"
 
-// roomAgain ends the alarm NOSPACE when every member's database is below its quota: the quota was
-// raised, or the database was defragmented. A member without room would raise it again at once.
-func roomAgain(want desired, seen World) lifecycle.Decision {
+// disarmNoSpace ends the alarm NOSPACE when every member's database is below its quota, after
+// the quota was raised or the database defragmented. A member that is still full would raise the
+// alarm again immediately.
+func disarmNoSpace(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return slices.Contains(m.Alarms, noSpace) })
-	_, cramped := seen.find(func(m Member) bool { return listed(m) && !roomy(want, seen, m) })
-	if !ok || cramped || m.ID == 0 {
+	_, full := seen.find(func(m Member) bool { return listed(m) && !belowQuota(want, seen, m) })
+	if !ok || full || m.ID == 0 {
 		return lifecycle.Decision{}
 	}
-	s := repair(step(Disarm, m, "SpaceAvailable", "%s has raised %s, and every database is below its quota again.", m.Name, noSpace))
+	s := repair(step(Disarm, m, "SpaceAvailable", "%s has raised %s, and every database is now below its quota.", m.Name, noSpace))
 	return lifecycle.Proceed(with(s, ArgID, hex(m.ID)))
 }
 
-// roomy says that a twentieth of the member's quota is free. A member of which nothing is known
-// has no room.
-func roomy(want desired, seen World, m Member) bool {
-	limit := cmp.Or(m.Quota, quota(want.EtcdCluster, seen), usualQuota)
+// belowQuota reports whether at least a twentieth of the member's quota is free. It is false for
+// a member whose database size is unknown.
+func belowQuota(want desired, seen World, m Member) bool {
+	limit := cmp.Or(m.Quota, quota(want.EtcdCluster, seen), defaultQuota)
 	return m.DBSize > 0 && m.DBSize <= limit-limit/20
 }
 
-// alarmed reports alarms that need a person.
-func alarmed(seen World) lifecycle.Decision {
+// reportAlarms reports alarms that need a person.
+func reportAlarms(seen World) lifecycle.Decision {
 	said := alarmsOf(seen)
 	if said == "" {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("AlarmRaised", said+
-		" NOSPACE: raise spec.options.quota (and spec.storage.size), or compact and defragment; the alarm ends by itself then. "+
-		"CORRUPT: delete the volume of that member, and it is replaced.")
+		" NOSPACE: raise spec.options.quota (and spec.storage.size), or compact and defragment; Governor then disarms the alarm. "+
+		"CORRUPT: delete the volume of that member, and Governor replaces the member.")
 }
 
-// alarmsOf says which members have raised which alarms; empty if none has.
+// alarmsOf lists the raised alarms by member. It is empty if no member has raised an alarm.
 func alarmsOf(seen World) string {
 	var all []string
 	for _, m := range seen.Members {
@@ -55,7 +57,7 @@ func alarmsOf(seen World) string {
 	return strings.Join(all, " ")
 }
 
-func alarm(seen World) lifecycle.Condition {
+func alarmCondition(seen World) lifecycle.Condition {
 	c := lifecycle.Condition{Type: "Alarm", Status: metav1.ConditionFalse, Reason: "NoAlarm", Message: "etcd has raised no alarm."}
 	if said := alarmsOf(seen); said != "" {
 		m, _ := seen.find(func(m Member) bool { return len(m.Alarms) > 0 })

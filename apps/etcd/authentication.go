@@ -9,10 +9,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// authEnabled is the reason while etcd's authentication keeps the operator from a change.
+// authEnabled is the reason while etcd's authentication denies the operator a change.
 const authEnabled = "AuthEnabled"
 
-// changesEtcd says that the step is a request to etcd that needs the role root once
+// changesEtcd reports whether the step is a request to etcd that needs the role root once
 // authentication is enabled (server/etcdserver, checkMembershipOperationAuth).
 func changesEtcd(s lifecycle.Step) bool {
 	switch s.Name {
@@ -22,8 +22,8 @@ func changesEtcd(s lifecycle.Step) bool {
 	return false
 }
 
-// permitted is the first decision of the rules that can be carried out. While etcd refuses
-// the operator's changes, repairs of what Kubernetes has go on, and nothing else.
+// permitted returns the first decision of the rules that can be carried out. While etcd denies
+// the operator's changes, only repairs of Kubernetes objects continue.
 func permitted(want *etcdv1.EtcdCluster, seen World, rules ...lifecycle.Decision) lifecycle.Decision {
 	if !seen.Unauthorized {
 		return lifecycle.First(rules...)
@@ -45,32 +45,32 @@ func permitted(want *etcdv1.EtcdCluster, seen World, rules ...lifecycle.Decision
 	return refused
 }
 
-// Unauthorized is the decision that etcd's authentication refuses the step to the user, which
-// is empty if the operator shows no certificate.
+// Unauthorized returns the decision for a step that etcd's authentication denies to the user.
+// The user is empty if the operator presents no certificate.
 func Unauthorized(want *etcdv1.EtcdCluster, user string, s lifecycle.Step) lifecycle.Decision {
-	return lifecycle.Block(authEnabled, fmt.Sprintf("etcd's authentication is enabled, and the step %s needs the role root. %s", s, grant(want, user)))
+	return lifecycle.Block(authEnabled, fmt.Sprintf("etcd's authentication is enabled, and the step %s needs the role root. %s", s, grantInstructions(want, user)))
 }
 
-// grant says how the operator gets its rights. A member knows a client without a password by
-// the common name of its certificate.
-func grant(want *etcdv1.EtcdCluster, user string) string {
+// grantInstructions describes how to grant the operator its rights. A member identifies a client
+// without a password by the common name of the client's certificate.
+func grantInstructions(want *etcdv1.EtcdCluster, user string) string {
 	if user == "" {
-		return "Governor has no client certificate by which etcd could know it. Members go on serving, and Kubernetes' probes tell how they are. " +
-			"For this step disable it for a while: etcdctl auth disable. To keep it, move the data to an EtcdCluster with spec.tls.mode Managed."
+		return "Governor has no client certificate to authenticate with. Members continue to serve, and Governor relies on the kubelet's probes. " +
+			"To permit this step, disable authentication for a while: etcdctl auth disable. To keep authentication, move the data to an EtcdCluster with spec.tls.mode Managed."
 	}
-	return fmt.Sprintf("Governor is the user %q, the common name of the certificate in the Secret %s. Members go on serving. "+
+	return fmt.Sprintf("Governor is the user %q, the common name of the certificate in the Secret %s. Members continue to serve. "+
 		"As the user root, run: etcdctl user add %s --no-password && etcdctl user grant-role %s root",
 		user, cmp.Or(ClientSecret(want), "for clients"), user, user)
 }
 
-// locked speaks while members do not even tell the operator who is a member. As long as
-// Kubernetes calls all of them ready, nothing is known to be missing.
-func locked(want desired, seen World) lifecycle.Decision {
+// memberListDenied decides while members deny the operator the member list. As long as
+// Kubernetes reports all of them ready, no member is known to be missing.
+func memberListDenied(want desired, seen World) lifecycle.Decision {
 	if !seen.Unauthorized || seen.Listed {
 		return lifecycle.Decision{}
 	}
-	said := "etcd's authentication is enabled, and etcd does not tell Governor who is a member. " + grant(want.EtcdCluster, seen.User)
-	known := recalled(want.EtcdCluster, seen)
+	said := "etcd's authentication is enabled, and etcd denies Governor the member list. " + grantInstructions(want.EtcdCluster, seen.User)
+	known := withRememberedRoles(want.EtcdCluster, seen)
 	_, differs := known.find(func(m Member) bool { return voter(m) && (!known.serving(m) || want.mismatches(m)) })
 	if to, err := target(want.EtcdCluster); !differs && known.count(voter) == int(want.Spec.Size) && err == nil && compare(to, present(want.EtcdCluster, seen)) == 0 {
 		return lifecycle.Settled(authEnabled, said)
@@ -78,9 +78,9 @@ func locked(want desired, seen World) lifecycle.Decision {
 	return lifecycle.Block(authEnabled, said)
 }
 
-// recalled is the world with the roles that the status remembers, for what is reported. No
-// step follows from it.
-func recalled(want *etcdv1.EtcdCluster, seen World) World {
+// withRememberedRoles returns the world with the roles recorded in the status. It serves reports
+// only; no step follows from it.
+func withRememberedRoles(want *etcdv1.EtcdCluster, seen World) World {
 	if !seen.Unauthorized || seen.Listed {
 		return seen
 	}

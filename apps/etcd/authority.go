@@ -11,56 +11,55 @@ import (
 
 const authoritySwapped = "AuthoritySwapped"
 
-// distrusted restarts members that run with an authority which has been swapped or
-// lost: the operator or the other members refuse their certificates, or they refuse
-// those. etcd reads its authorities only at its start, so nothing else helps.
+// authorityMismatch restarts members that run with a replaced or lost authority: the operator or
+// the other members refuse their certificates, or they refuse those of the others. etcd reads
+// its authorities only at start, so only a restart helps.
 //
-// Members restart one at a time. While the present quorum would survive, that is all.
-// Where members of the two authorities refuse each other, the quorum has to move from the
-// old group to the new one. That is begun only while every voter can take part: clients
-// then miss one restart, or two in a cluster of even size, and nothing that is
-// acknowledged is lost.
-func distrusted(want desired, seen World, now time.Time) lifecycle.Decision {
-	s := sides(want, seen)
+// Members restart one at a time. While the present quorum survives, no more is needed. Where
+// members of the two authorities refuse each other, the quorum has to move from the old group to
+// the new one. That begins only while every voter can take part. Clients then miss one restart,
+// or two in a cluster of even size, and no acknowledged write is lost.
+func authorityMismatch(want desired, seen World, now time.Time) lifecycle.Decision {
+	s := groupByAuthority(want, seen)
 	if len(s.old) == 0 || seen.Certificates != "" || !s.kept {
 		return lifecycle.Decision{}
 	}
 	if Volatile(want.EtcdCluster) {
 		return unableToRestart(seen, s)
 	}
-	if m, ok := s.underway(want); ok {
+	if m, ok := s.inProgress(want); ok {
 		if d := hindered(want, seen, m, now); d.IsSet() {
 			return d
 		}
-		return await(Serving, m, later(m.Since, m.Pod.Since), authoritySwapped, "%s starts with the present authority.", m.Name)
+		return await(Serving, m, later(m.Since, m.Pod.Since), authoritySwapped, "%s is starting with the current authority.", m.Name)
 	}
 	m := s.next(want, seen)
 	step := restart(want, m, want.after(m), authoritySwapped,
-		"%s runs with an authority that has been swapped or lost; it is restarted with the present one.", m.Name)
+		"%s runs with an authority that was replaced or lost; it restarts with the current one.", m.Name)
 	switch {
-	case !s.alive(m) || len(s.voters) <= 2 || s.others(m) >= s.quorum() && (s.complete() || !s.apart()):
+	case !s.alive(m) || len(s.voters) <= 2 || s.others(m) >= s.quorum() && (s.complete() || !s.refuseEachOther()):
 		return lifecycle.Proceed(repair(step))
-	case s.apart() && (s.complete() || len(s.renewed)+1 >= s.quorum()):
+	case s.refuseEachOther() && (s.complete() || len(s.renewed)+1 >= s.quorum()):
 		return lifecycle.Proceed(repair(with(step, ArgBudget, OverBudget)))
 	}
 	return lifecycle.Block(authoritySwapped, fmt.Sprintf(
-		"%s runs with an authority that has been swapped or lost, and its restart would take the quorum: %d of %d voters serve besides it. "+
-			"Bring the others back, or restore the former Secrets; or delete the pod of %s to go on with an interruption.",
+		"%s runs with an authority that was replaced or lost, and its restart would break the quorum: %d of the other voters serve, of %d in all. "+
+			"Restore the other members or the former Secrets, or delete the pod of %s to accept an interruption.",
 		m.Name, s.others(m), len(s.voters), m.Name))
 }
 
-// parted are the voters by the authority that they run with.
-type parted struct {
+// authorityGroups groups the voters by the authority that they run with.
+type authorityGroups struct {
 	voters, old, renewed []Member
-	// kept says that enough voters have their data.
+	// kept reports whether enough voters have their data.
 	kept   bool
 	listed bool
 	seen   World
 }
 
-// sides looks at the voters of etcd's list, or as last known.
-func sides(want desired, seen World) parted {
-	p := parted{listed: seen.Listed, kept: true, seen: seen}
+// groupByAuthority groups the voters of etcd's list, or the last known voters.
+func groupByAuthority(want desired, seen World) authorityGroups {
+	p := authorityGroups{listed: seen.Listed, kept: true, seen: seen}
 	names, kept := votersWithData(want.EtcdCluster, seen)
 	if !seen.Listed {
 		p.kept = len(kept) >= len(names)/2+1
@@ -80,33 +79,33 @@ func sides(want desired, seen World) parted {
 	return p
 }
 
-// refuses says that the member runs with other authorities than it should, and that
-// handshakes prove it.
+// refuses reports whether handshakes prove that the member runs with other authorities than it
+// should.
 func (g desired) refuses(m Member) bool {
 	_, present, _ := strings.Cut(g.revision, ".")
 	return m.Set.Exists && !dataLost(m) && !obstructed(m) && (m.Refused || m.PeersRefused) && OtherAuthorities(m, present)
 }
 
-// OtherAuthorities says that the member's pod was made for other authorities than those
-// of the digest, or for ones that are not known.
+// OtherAuthorities reports whether the member's pod was created for authorities other than those
+// of the digest, or for unknown ones.
 func OtherAuthorities(m Member, trust string) bool {
 	_, runs, _ := strings.Cut(m.Pod.Revision, ".")
 	return ours(m) && m.Pod.Exists && !m.Pod.Leaving && trust != "" && trust != runs
 }
 
-func (p parted) quorum() int { return len(p.voters)/2 + 1 }
+func (p authorityGroups) quorum() int { return len(p.voters)/2 + 1 }
 
-// alive says that the member serves, as far as can be known: where no member can be
-// asked, the kubelet's probe is what is left.
-func (p parted) alive(m Member) bool {
+// alive reports whether the member serves, as far as is known. Where no member answers, the
+// kubelet's readiness probe is the only evidence.
+func (p authorityGroups) alive(m Member) bool {
 	if p.listed {
 		return p.seen.serving(m)
 	}
 	return m.Pod.Ready && !m.Pod.Leaving && !dataLost(m)
 }
 
-// others are the voters that are alive without this one.
-func (p parted) others(but Member) int {
+// others counts the other voters that are alive.
+func (p authorityGroups) others(but Member) int {
 	n := 0
 	for _, m := range p.voters {
 		if m.Name != but.Name && p.alive(m) {
@@ -116,33 +115,34 @@ func (p parted) others(but Member) int {
 	return n
 }
 
-// complete says that no voter is down.
-func (p parted) complete() bool { return len(p.old)+len(p.renewed) == len(p.voters) }
+// complete reports that no voter is down.
+func (p authorityGroups) complete() bool { return len(p.old)+len(p.renewed) == len(p.voters) }
 
-// apart says that members of the two authorities refuse each other.
-func (p parted) apart() bool {
+// refuseEachOther reports whether members of the two authorities refuse each other.
+func (p authorityGroups) refuseEachOther() bool {
 	return slices.ContainsFunc(p.old, func(m Member) bool { return m.PeersRefused })
 }
 
-// underway is a voter that is being restarted, or was and does not serve yet. Where the
-// two authorities refuse each other it cannot serve: etcd opens its client port only when
-// it has found a quorum. Then its peer port is enough.
-func (p parted) underway(want desired) (Member, bool) {
+// inProgress returns a voter that is restarting, or that has restarted and does not serve yet.
+// Where the two authorities refuse each other it cannot serve, because etcd opens its client
+// port only once it finds a quorum. A working peer port is then sufficient.
+func (p authorityGroups) inProgress(want desired) (Member, bool) {
 	_, present, _ := strings.Cut(want.revision, ".")
 	for _, m := range p.voters {
 		_, made, _ := strings.Cut(m.Set.Revision, ".")
 		if !ours(m) || !m.Set.Exists || made != present || want.refuses(m) || dataLost(m) {
 			continue
 		}
-		if m.Health == Unknown && !m.Pod.Ready && !m.PeersAccepted || !p.apart() && !p.alive(m) {
+		if m.Health == Unknown && !m.Pod.Ready && !m.PeersAccepted || !p.refuseEachOther() && !p.alive(m) {
 			return m, true
 		}
 	}
 	return Member{}, false
 }
 
-// next is who restarts: a member that does not serve, else a follower, else the leader.
-func (p parted) next(want desired, seen World) Member {
+// next returns the member to restart: one that does not serve, otherwise a follower, otherwise
+// the leader.
+func (p authorityGroups) next(want desired, seen World) Member {
 	leads := func(m Member) bool {
 		return m.Leads || !seen.Listed && remembered(want.EtcdCluster, m.Name).Role == roleLeader
 	}
@@ -157,12 +157,12 @@ func (p parted) next(want desired, seen World) Member {
 	return p.old[0]
 }
 
-// unableToRestart says why members whose data is in their pods are left alone.
-func unableToRestart(seen World, p parted) lifecycle.Decision {
+// unableToRestart reports why members with their data in their pods are not restarted.
+func unableToRestart(seen World, p authorityGroups) lifecycle.Decision {
 	if seen.Listed {
 		return lifecycle.Decision{} // the others can replace it
 	}
 	return lifecycle.Block(authoritySwapped, fmt.Sprintf(
-		"%s runs with an authority that has been swapped or lost, and a restart would lose its data, which is in its pod. "+
+		"%s runs with an authority that was replaced or lost, and a restart would lose its data, which is stored in its pod. "+
 			"Restore the former Secrets, or move the data to another EtcdCluster.", p.old[0].Name))
 }

@@ -82,7 +82,7 @@ func TestASwappedAuthorityHeals(t *testing.T) {
 		"Clients3":      {swap{"ooo", false}, 0, "nnn"},
 		"Clients5":      {swap{"ooooo", false}, 0, "nnnnn"},
 		"Clients5Down":  {swap{"ooood", false}, 0, "nnnnd"},
-		"Clients3Down":  {swap{"ood", false}, 0, "ood"}, // a restart would take the quorum
+		"Clients3Down":  {swap{"ood", false}, 0, "ood"}, // a restart would break the quorum
 		"Clients3Begun": {swap{"nso", false}, 0, "nnn"},
 		"All1":          {swap{"o", true}, 1, "n"},
 		"All2":          {swap{"oo", true}, 1, "nn"},

@@ -22,7 +22,8 @@ func scheme(encrypts bool) string {
 	return "http"
 }
 
-// managed is the default, also of objects that no API server has defaulted.
+// managed reports whether Governor issues the certificates. That is the default, also for
+// objects that no API server has defaulted.
 func managed(want *etcdv1.EtcdCluster) bool {
 	return want.Spec.TLS.Mode == etcdv1.Managed || want.Spec.TLS.Mode == ""
 }
@@ -36,15 +37,16 @@ func own(want *etcdv1.EtcdCluster) etcdv1.TLSSecrets {
 
 func peersEncrypt(want *etcdv1.EtcdCluster) bool { return managed(want) || own(want).Peer != "" }
 
-// ClientsEncrypt says that members ask clients for a certificate.
+// ClientsEncrypt reports whether members require client certificates.
 func ClientsEncrypt(want *etcdv1.EtcdCluster) bool { return managed(want) || own(want).Server != "" }
 
-// Two authorities: a client of the database must not be able to pose as a member.
+// clientAuthority and peerAuthority differ because a database client must not be able to join as
+// a member.
 func clientAuthority(want *etcdv1.EtcdCluster) string { return want.Name + "-ca" }
 func peerAuthority(want *etcdv1.EtcdCluster) string   { return want.Name + "-peer-ca" }
 
-// ClientSecret is the Secret with the certificate that clients show members; empty
-// if they show none.
+// ClientSecret returns the name of the Secret with the certificate that clients present to
+// members. It is empty if they present none.
 func ClientSecret(want *etcdv1.EtcdCluster) string {
 	if managed(want) {
 		return want.Name + "-client-tls"
@@ -52,7 +54,7 @@ func ClientSecret(want *etcdv1.EtcdCluster) string {
 	return own(want).Client
 }
 
-// Authorities are the Secrets of those whom members must trust.
+// Authorities returns the names of the Secrets with the authorities that members must trust.
 func Authorities(want *etcdv1.EtcdCluster) []string {
 	if managed(want) {
 		return []string{clientAuthority(want), peerAuthority(want)}
@@ -60,8 +62,8 @@ func Authorities(want *etcdv1.EtcdCluster) []string {
 	return nil
 }
 
-// PeerSecret is the Secret with the certificate that the member shows other members;
-// empty if it shows none.
+// PeerSecret returns the name of the Secret with the certificate that the member presents to
+// other members. It is empty if the member presents none.
 func PeerSecret(want *etcdv1.EtcdCluster, member string) string {
 	if managed(want) {
 		return member + "-peer-tls"
@@ -69,8 +71,8 @@ func PeerSecret(want *etcdv1.EtcdCluster, member string) string {
 	return own(want).Peer
 }
 
-// ServerSecret is the Secret with the certificate that the member shows clients; empty if
-// it shows none.
+// ServerSecret returns the name of the Secret with the certificate that the member presents to
+// clients. It is empty if the member presents none.
 func ServerSecret(want *etcdv1.EtcdCluster, member string) string {
 	if managed(want) {
 		return member + "-server-tls"
@@ -78,8 +80,8 @@ func ServerSecret(want *etcdv1.EtcdCluster, member string) string {
 	return own(want).Server
 }
 
-// certificateSecrets are the recipes of a managed cluster: two authorities that are
-// this cluster's alone, one certificate for clients, and two for each member.
+// certificateSecrets returns the certificate requests of a managed cluster: two authorities used
+// by this cluster only, one client certificate, and two certificates for each member.
 func certificateSecrets(want *etcdv1.EtcdCluster, seen World) []lifecycle.Object {
 	if !managed(want) {
 		return nil
@@ -92,15 +94,15 @@ func certificateSecrets(want *etcdv1.EtcdCluster, seen World) []lifecycle.Object
 	authority(clientAuthority(want), want.Name)
 	authority(peerAuthority(want), want.Name+" peers")
 	add(ClientSecret(want), lifecycle.Certificate{Authority: clientAuthority(want), CommonName: "client", Client: true})
-	for _, m := range residents(want, seen) {
+	for _, m := range currentMembers(want, seen) {
 		add(PeerSecret(want, m.Name), peerCertificate(want, m.Name))
 		add(ServerSecret(want, m.Name), serverCertificate(want, m.Name))
 	}
 	return all
 }
 
-// peerCertificate is good for both ends, as members call each other. It names one
-// pod only: etcd checks that the name resolves to the caller's address.
+// peerCertificate is valid for both ends of a connection, because members call each other. It
+// names one pod only: etcd checks that the name resolves to the caller's address.
 func peerCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certificate {
 	return lifecycle.Certificate{
 		Authority: peerAuthority(want), CommonName: member, Server: true, Client: true,
@@ -108,8 +110,7 @@ func peerCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certific
 	}
 }
 
-// serverCertificate is also good for clients: etcd's own gateway calls the member
-// with it.
+// serverCertificate is also valid for clients: etcd's own gateway calls the member with it.
 func serverCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certificate {
 	service := clientService(want)
 	return lifecycle.Certificate{
@@ -122,14 +123,13 @@ func serverCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certif
 	}
 }
 
-// Trust is a digest of authorities, each in PEM.
+// Trust returns a digest of authorities, each in PEM.
 func Trust(authorities [][]byte) string {
 	sum := sha256.Sum256(bytes.Join(authorities, []byte{0}))
 	return fmt.Sprintf("%x", sum[:6])
 }
 
-// WithResources is one of the [Abilities]: members must trust a new authority before it signs
-// anything.
+// WithResources is one of the [Abilities]: members must trust a newly created authority.
 func (Planner) WithResources(want *etcdv1.EtcdCluster, seen World, objects []lifecycle.Object) World {
 	var secrets []*corev1.Secret
 	for _, name := range Authorities(want) {
@@ -145,7 +145,7 @@ func (Planner) WithResources(want *etcdv1.EtcdCluster, seen World, objects []lif
 	return seen
 }
 
-// Trusting is the world with what the Secrets of all its authorities say.
+// Trusting returns the world with the facts from the Secrets of all its authorities.
 func Trusting(want *etcdv1.EtcdCluster, seen World, authorities []*corev1.Secret) World {
 	var all [][]byte
 	for _, s := range authorities {

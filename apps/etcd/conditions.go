@@ -13,16 +13,16 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// The roles that users see.
+// The roles in the status.
 const (
 	roleLeader   = "Leader"
 	roleFollower = "Follower"
 )
 
-// Conditions says whether the cluster can be used, whether it is whole, and what
-// it can bear.
+// Conditions reports whether the cluster is available and complete, and how many failures it
+// tolerates.
 func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Decision) []lifecycle.Condition {
-	seen = recalled(want, seen)
+	seen = withRememberedRoles(want, seen)
 	serving, size := seen.count(seen.servingVoter), int(want.Spec.Size)
 	said := fmt.Sprintf("%d of %d members serve.", serving, size)
 	fact := func(kind string, is bool, otherwise, message string) lifecycle.Condition {
@@ -30,28 +30,28 @@ func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Deci
 	}
 	available := seen.Listed && seen.missing() == 0
 	return append([]lifecycle.Condition{
-		fact("Available", available, either(available, "QuorumServes", d.Reason), said),
-		fact("Degraded", serving < size, either(serving < size, d.Reason, "AllServe"), said),
-		tolerance(want, seen),
-		loss(d),
-		alarm(seen),
-	}, revocationFact(want, seen)...)
+		fact("Available", available, ternary(available, "QuorumServes", d.Reason), said),
+		fact("Degraded", serving < size, ternary(serving < size, d.Reason, "AllServe"), said),
+		faultToleranceCondition(want, seen),
+		quorumLostCondition(d),
+		alarmCondition(seen),
+	}, revocationCondition(want, seen)...)
 }
 
-func either(is bool, yes, no string) string {
+func ternary(is bool, yes, no string) string {
 	if is {
 		return yes
 	}
 	return no
 }
 
-// reasonDataLost is the reason of the decision, and the type of the condition, that tell
-// that too much data is gone.
+// reasonDataLost is the reason of the decision, and the type of the condition, for the loss of a
+// quorum's data.
 const reasonDataLost = "QuorumLost"
 
 func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-func loss(d lifecycle.Decision) lifecycle.Condition {
+func quorumLostCondition(d lifecycle.Decision) lifecycle.Condition {
 	if d.Reason == reasonDataLost {
 		return lifecycle.Condition{Type: reasonDataLost, Status: metav1.ConditionTrue, Reason: "DataLost", Message: d.Message}
 	}
@@ -64,12 +64,12 @@ func loss(d lifecycle.Decision) lifecycle.Condition {
 // Impact is one of the [Abilities].
 func (Planner) Impact(during World) string {
 	if during.Leaving {
-		return "" // nobody asks etcd any more, and nothing of it is to be kept
+		return "" // Governor no longer queries etcd, and no promise holds
 	}
 	return fmt.Sprintf("%d of %d voters serve, %s", during.count(during.servingVoter), during.count(voter), mayFail(during.spare()))
 }
 
-// spare is how many voters may fail.
+// spare is the number of voters that may fail.
 func (w World) spare() int {
 	if !w.Listed {
 		return 0
@@ -87,8 +87,9 @@ func mayFail(spare int) string {
 	return fmt.Sprintf("%d members may fail", spare)
 }
 
-// tolerance tells how many members may fail, and that an even size adds none.
-func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
+// faultToleranceCondition reports how many members may fail. It notes that an even size adds no
+// tolerance.
+func faultToleranceCondition(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 	spare := seen.spare()
 	c := lifecycle.Condition{
 		Type: "FaultTolerant", Status: lifecycle.StatusOf(spare > 0), Reason: "MembersToSpare",
@@ -101,17 +102,17 @@ func tolerance(want *etcdv1.EtcdCluster, seen World) lifecycle.Condition {
 		c.Reason = "NoneToSpare"
 	}
 	if domain := seen.concentration(); domain != "" {
-		c.Message += " The loss of " + domain + " would take the quorum."
+		c.Message += " The loss of " + domain + " would break the quorum."
 		if want.Spec.Rebalance != etcdv1.RebalanceAutomatic {
-			c.Message += " With spec.rebalance: Automatic Governor moves members when a better place has room."
+			c.Message += " With spec.rebalance: Automatic, Governor moves members when a better node has room."
 		}
 	}
 	return c
 }
 
-// Status writes what was seen, and what must be remembered.
+// Status records what was observed, and what later decisions rely on.
 func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
-	seen = recalled(want, seen)
+	seen = withRememberedRoles(want, seen)
 	s := &want.Status
 	s.Version = versions(want, seen)
 	s.Memory = remember(want, seen)
@@ -135,7 +136,7 @@ func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 
 func phase(want *etcdv1.EtcdCluster, seen World) etcdv1.Phase {
 	switch {
-	case leaving(want):
+	case isDeleted(want):
 		return etcdv1.Deleting
 	case !formed(want, seen):
 		return etcdv1.Creating
@@ -147,7 +148,7 @@ func phase(want *etcdv1.EtcdCluster, seen World) etcdv1.Phase {
 	return etcdv1.Running
 }
 
-// versions chooses one if none is declared, and only once.
+// versions chooses a version if none is declared, and only once.
 func versions(want *etcdv1.EtcdCluster, seen World) etcdv1.VersionStatus {
 	v := want.Status.Version
 	if want.Spec.Version == "" && v.Chosen == "" {
@@ -161,12 +162,12 @@ func versions(want *etcdv1.EtcdCluster, seen World) etcdv1.VersionStatus {
 	return v
 }
 
-// remember keeps what was written and adds what is new. If it was lost, what is
-// seen in Kubernetes says which members there are, and none may begin a cluster.
+// remember keeps what was recorded and adds what is new. If the record was deleted, the objects
+// in Kubernetes show which members exist, and none may bootstrap a cluster.
 func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
-	m := memory(want)
+	m := bootstrapState(want)
 	if want.Status.Memory == nil {
-		m = begin(want, seen)
+		m = initialMemory(want, seen)
 	}
 	m.Formed = m.Formed || seen.Listed
 	m.NextMember = max(m.NextMember, nextNumber(want, seen))
@@ -174,9 +175,9 @@ func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
 	return &m
 }
 
-// begin is what is remembered first. Where members exist already it was removed from the
-// status, and the cluster began with members that are not known any more.
-func begin(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
+// initialMemory is the first record. Existing members mean that the record was deleted from the
+// status; the initial members are then unknown.
+func initialMemory(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
 	m := etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0, InitialMembers: []string{}, NextMember: int64(want.Spec.Size)}
 	if m.Formed {
 		return m
@@ -190,15 +191,15 @@ func begin(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
 	return m
 }
 
-// members keeps the last known role and version of who does not answer: rules rely
-// on both when there is no quorum.
+// members keeps the last known role and version of members that do not answer. Rules rely on
+// both when there is no quorum.
 func members(want *etcdv1.EtcdCluster, seen World) []etcdv1.MemberStatus {
 	var all []etcdv1.MemberStatus
 	for _, m := range seen.Members {
 		all = append(all, member(want, seen, m))
 	}
 	for _, old := range want.Status.Members {
-		if _, ok := seen.named(old.Name); !ok && !seen.Listed && !leaving(want) {
+		if _, ok := seen.named(old.Name); !ok && !seen.Listed && !isDeleted(want) {
 			old.Health, old.Trouble, old.Node = "Unknown", "Missing", ""
 			all = append(all, old)
 		}
@@ -220,7 +221,7 @@ func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus 
 		s.Role = role(m)
 	}
 	if m.ID != 0 {
-		s.ID = hex(m.ID) // and it stays known by it when it is not in the list any more
+		s.ID = hex(m.ID) // an unlisted member keeps its last ID
 	}
 	switch {
 	case dataLost(m):

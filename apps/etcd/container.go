@@ -18,11 +18,11 @@ const (
 	dataDir    = "/var/lib/etcd"
 	peerTLS    = "/etc/etcd/peer-tls"
 	serverTLS  = "/etc/etcd/server-tls"
-	// user that etcd runs as; its images have none of their own.
+	// user is the UID that etcd runs as. etcd's images set none.
 	user = 10001
-	// patience is how long a member may take to start: a database of 8Gi is read
-	// from disk, or copied from the leader, before it serves.
-	patience = 30 * 60
+	// startupSeconds limits a member's start. Before it serves, a member reads up to 8Gi from
+	// disk, or copies that from the leader.
+	startupSeconds = 30 * 60
 )
 
 func image(want *etcdv1.EtcdCluster, v version) string {
@@ -48,11 +48,11 @@ func container(want *etcdv1.EtcdCluster, seen World, member string, v version) c
 			{Name: "metrics", ContainerPort: metricsOnly, Protocol: corev1.ProtocolTCP},
 		},
 		Resources:      requirements(want),
-		StartupProbe:   alive(v, 1, patience),
-		LivenessProbe:  alive(v, 10, 6),
+		StartupProbe:   connectProbe(v, 1, startupSeconds),
+		LivenessProbe:  connectProbe(v, 10, 6),
 		ReadinessProbe: readiness(v),
 		VolumeMounts:   mounts(want),
-		// etcd's last words tell what has become of its data: see Diagnose.
+		// etcd's termination message shows the state of its data: see Diagnose.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		SecurityContext:          containerSecurity(),
 	}
@@ -72,8 +72,8 @@ func arguments(want *etcdv1.EtcdCluster, seen World, member string, v version) [
 	return append(args, options(want, seen)...)
 }
 
-// capabilities are flags that a version has: those that are stable keep their name,
-// those that were experimental got another in 3.6 (CHANGELOG-3.6).
+// capabilities returns the flags that a version supports. Stable flags keep their names;
+// experimental ones were renamed in 3.6 (CHANGELOG-3.6).
 func capabilities(v version) []string {
 	var args []string
 	if v.can(metricsPort) {
@@ -97,7 +97,7 @@ func encryption(want *etcdv1.EtcdCluster, seen World, v version) []string {
 		cert, key, ca := files(seen, "peer")
 		args = append(args, "--peer-client-cert-auth=true", "--peer-cert-file="+peerTLS+cert,
 			"--peer-key-file="+peerTLS+key, "--peer-trusted-ca-file="+peerTLS+ca)
-		args = append(args, unresolved(want, v)...)
+		args = append(args, skipClientSANCheck(want, v)...)
 	}
 	if ClientsEncrypt(want) {
 		cert, key, ca := files(seen, "server")
@@ -107,11 +107,11 @@ func encryption(want *etcdv1.EtcdCluster, seen World, v version) []string {
 	return args
 }
 
-// unresolved has a member believe the certificate of a peer that calls, where nobody but
-// members has one of that authority. etcd would look up the names in it and compare
-// addresses as well, and the name of a pod that has just started may not be in DNS yet:
-// who joined was refused, ended, and began anew.
-func unresolved(want *etcdv1.EtcdCluster, v version) []string {
+// skipClientSANCheck makes members accept any peer certificate of the cluster's own authority,
+// of which only members have certificates. Otherwise etcd also resolves the names in it and
+// compares addresses. The name of a new pod may not be in DNS yet: joining members were refused,
+// exited, and restarted.
+func skipClientSANCheck(want *etcdv1.EtcdCluster, v version) []string {
 	switch {
 	case !managed(want):
 		return nil
@@ -146,19 +146,19 @@ func options(want *etcdv1.EtcdCluster, seen World) []string {
 	return args
 }
 
-// environment has the door: the kubelet reads the ConfigMap at each start of the
-// container, and etcd reads the variables only if it has no data.
+// environment reads the bootstrap ConfigMap. The kubelet resolves it at each start of the
+// container, and etcd uses the variables only if it has no data.
 func environment(want *etcdv1.EtcdCluster, member string) []corev1.EnvVar {
 	from := func(name, key string) corev1.EnvVar {
 		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: BootstrapConfigName(member)}, Key: key,
 		}}}
 	}
-	door := []corev1.EnvVar{
+	bootstrap := []corev1.EnvVar{
 		from("ETCD_INITIAL_CLUSTER", "cluster"), from("ETCD_INITIAL_CLUSTER_STATE", "state"),
 		from("ETCD_INITIAL_CLUSTER_TOKEN", "token"),
 	}
-	return append(append([]corev1.EnvVar{}, want.Spec.Pod.Env...), door...)
+	return append(append([]corev1.EnvVar{}, want.Spec.Pod.Env...), bootstrap...)
 }
 
 func requirements(want *etcdv1.EtcdCluster) corev1.ResourceRequirements {
@@ -171,9 +171,9 @@ func requirements(want *etcdv1.EtcdCluster) corev1.ResourceRequirements {
 	return r
 }
 
-// alive never asks about the quorum: a member that waits for the others must not be
-// killed for it. Connecting is enough; etcd ends by itself when it cannot go on.
-func alive(v version, seconds, failures int32) *corev1.Probe {
+// connectProbe never checks the quorum: the kubelet must not kill a member that waits for the
+// others. A successful connection is sufficient, because etcd exits when it cannot continue.
+func connectProbe(v version, seconds, failures int32) *corev1.Probe {
 	where := "metrics"
 	if !v.can(metricsPort) {
 		where = "peer"
@@ -184,10 +184,10 @@ func alive(v version, seconds, failures int32) *corev1.Probe {
 	}
 }
 
-// readiness asks for /health, which is a linearizable read. That space has run out is
-// no reason to stop reads. Before 3.5 each such question is an entry of the old API in
-// the log, and 3.6 panics when it meets one (etcd-io/etcd issue 20809): there
-// connecting must do, and the operator's own reads.
+// readiness queries /health, which is a linearizable read. A full database is no reason to stop
+// reads. Before 3.5 each query writes an entry of the old API to the log, and 3.6 panics on such
+// an entry (etcd-io/etcd issue 20809). Those versions get a TCP probe, and the operator's own
+// reads supplement it.
 func readiness(v version) *corev1.Probe {
 	p := &corev1.Probe{PeriodSeconds: 2, FailureThreshold: 2, TimeoutSeconds: 3}
 	if !v.can(v3Health) {
@@ -217,7 +217,8 @@ func containerSecurity() *corev1.SecurityContext {
 	}
 }
 
-// Images returns those of the releases that the steps start, each once.
+// Images is one of the [Abilities]: it returns the images of the versions that the steps start,
+// without duplicates.
 func (Planner) Images(want *etcdv1.EtcdCluster, steps []lifecycle.Step) []string {
 	var all []string
 	for _, s := range steps {

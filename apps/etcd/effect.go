@@ -10,13 +10,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Effect says what a step or a wait does to the world.
+// Effect returns the worlds during and after a step or a wait.
 func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	if s.Name == Formed || s.Name == QuorumBack {
 		return seen, allServe(seen)
 	}
 	if s.Name == SnapshotTaken {
-		return seen, covered(seen)
+		return seen, withSnapshots(seen)
 	}
 	if s.Name == AuthoritySigns || s.Name == AuthorityDropped {
 		return seen, revoked(seen, s)
@@ -25,18 +25,18 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 		return leads(seen, ""), leads(seen, s.Target)
 	}
 	if s.Name == FormCluster {
-		return seen, bootstrapped(seen, s)
+		return seen, withStartedMembers(seen, s)
 	}
 	if s.Name == SetRetention || s.Name == DeleteCluster {
-		return seen, owned(seen, s)
+		return seen, withOwners(seen, s)
 	}
 	worst, best := effects(seen, s)
-	return seen.change(s.Target, worst), elected(seen.change(s.Target, best))
+	return seen.change(s.Target, worst), withLeader(seen.change(s.Target, best))
 }
 
-// owned is the world with the owners of volumes as the step says, and after a deletion
-// without what Kubernetes deletes.
-func owned(seen World, s lifecycle.Step) World {
+// withOwners sets the owners of volumes as the step does. After DeleteCluster it also removes
+// what Kubernetes deletes.
+func withOwners(seen World, s lifecycle.Step) World {
 	deletes := s.Args[ArgRetention] == string(etcdv1.Delete)
 	for _, m := range seen.Members {
 		seen = seen.change(m.Name, func(m *Member) {
@@ -51,15 +51,15 @@ func owned(seen World, s lifecycle.Step) World {
 	return seen
 }
 
-func bootstrapped(seen World, s lifecycle.Step) World {
+func withStartedMembers(seen World, s lifecycle.Step) World {
 	for _, one := range Each(s) {
 		seen = seen.change(one.Target, func(m *Member) { started(m, one) })
 	}
 	return seen
 }
 
-// elected is the world after an election, if the voters that serve can hold one.
-func elected(w World) World {
+// withLeader returns the world after an election, if the serving voters can hold one.
+func withLeader(w World) World {
 	if _, led := w.leader(); led || w.missing() > 0 || !w.Listed {
 		return w
 	}
@@ -69,7 +69,7 @@ func elected(w World) World {
 	return w
 }
 
-// effects are the changes to the target, at its worst and in the end.
+// effects are the worst case and the final changes to the target.
 func effects(seen World, s lifecycle.Step) (worst, best func(*Member)) {
 	same := func(*Member) {}
 	switch s.Name {
@@ -143,16 +143,16 @@ func templated(s lifecycle.Step) Set {
 	return Set{Exists: true, Version: s.Args[ArgVersion], Revision: s.Args[ArgRevision], Exposure: Exposure(s.Args[ArgExposed]), Snapshots: Snapshots(s.Args[ArgSnapshots])}
 }
 
-// covered is the world in which members that write snapshots all the time have one.
-func covered(seen World) World {
+// withSnapshots returns the world in which members with frequent snapshots have taken one.
+func withSnapshots(seen World) World {
 	for _, m := range seen.Members {
 		seen = seen.change(m.Name, func(m *Member) { m.OldLog = m.OldLog && m.Set.Snapshots != Frequent })
 	}
 	return seen
 }
 
-// promoted makes a voter. Before 3.5 the pod of a learner may not be ready; that it has
-// caught up and answers is what counts. One that does not answer is not counted on.
+// promoted makes the member a voter. Before 3.5 the pod of a learner may not be ready; what
+// counts is that it has caught up and answers. A member that does not answer is not counted on.
 func promoted(m *Member) { m.Role, m.Pod.Ready = Voter, m.Health == Healthy }
 
 func restarting(m *Member, s lifecycle.Step) {
@@ -180,7 +180,7 @@ func serves(m *Member, seen World) {
 	m.Refused, m.PeersRefused = false, false
 }
 
-// leads returns the world with that leader, or without one.
+// leads returns the world with the named leader, or without one.
 func leads(seen World, name string) World {
 	for _, m := range seen.Members {
 		seen = seen.change(m.Name, func(m *Member) { m.Leads = m.Name == name })
@@ -188,7 +188,7 @@ func leads(seen World, name string) World {
 	return seen
 }
 
-// allServe is the world in which every member with data is up and agrees.
+// allServe returns the world in which every member with data serves and agrees.
 func allServe(seen World) World {
 	first := ""
 	for _, m := range seen.Members {

@@ -7,23 +7,23 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Evidence returns the cluster in a line, then one line for the member of the step and for each
-// member that does not serve.
+// Evidence is one of the [Abilities]: one line for the cluster, then one for the step's member
+// and for each member that does not serve.
 func (Planner) Evidence(seen World, s lifecycle.Step) []string {
-	all := []string{overview(seen)}
+	all := []string{clusterEvidence(seen)}
 	for _, m := range seen.Members {
 		if m.Name == s.Target || listed(m) && !seen.serving(m) {
-			all = append(all, portrait(seen, m))
+			all = append(all, memberEvidence(seen, m))
 		}
 	}
 	return all
 }
 
-func overview(seen World) string {
+func clusterEvidence(seen World) string {
 	if !seen.Listed {
 		return fmt.Sprintf("No quorum answers; Kubernetes has %d members.", seen.count(inKube))
 	}
-	leader := "nobody"
+	leader := "no member"
 	if l, ok := seen.leader(); ok {
 		leader = l.Name
 	}
@@ -31,12 +31,12 @@ func overview(seen World) string {
 		seen.count(voter), seen.count(learner), seen.count(seen.servingVoter), leader)
 }
 
-// portrait is a member in a line: its place in etcd, its own answer, its pod, its
-// volume.
-func portrait(seen World, m Member) string {
+// memberEvidence describes a member in one line: its role in etcd, its own answer, its pod and
+// its volume.
+func memberEvidence(seen World, m Member) string {
 	facts := []string{
-		strings.ToLower(either(listed(m), string(m.Role), "not listed")),
-		either(m.Health == Unknown, "does not answer", strings.ToLower(string(m.Health))),
+		strings.ToLower(ternary(listed(m), string(m.Role), "not listed")),
+		ternary(m.Health == Unknown, "does not answer", strings.ToLower(string(m.Health))),
 		pod(m.Pod),
 	}
 	if m.Version != "" {
@@ -63,7 +63,7 @@ func pod(p Pod) string {
 	case p.Trouble != lifecycle.PodProblemNone:
 		return "pod in " + string(p.Trouble)
 	case p.Ended:
-		return "pod has ended"
+		return "pod has terminated"
 	}
-	return either(p.Ready, "pod ready", "pod not ready")
+	return ternary(p.Ready, "pod ready", "pod not ready")
 }

@@ -5,35 +5,35 @@ import (
 	"strings"
 )
 
-// mostWords is how much of a message a status has room for.
-const mostWords = 300
+// maxFatalMessage limits the length of a message in the status.
+const maxFatalMessage = 300
 
-// FatalMessage is the line with which etcd said why it ends: the panic, or the last line of its log
-// that is fatal. It has nothing in it that differs from one end to the next.
+// FatalMessage returns the line that explains why etcd terminated: the panic, or the last fatal
+// line of its log. The line contains nothing that differs between two identical failures.
 func FatalMessage(lastWords string) string {
 	said := ""
 	for line := range strings.Lines(lastWords) {
 		line = strings.TrimSpace(line)
 		switch {
 		case strings.HasPrefix(line, "panic: "):
-			return shortened(line)
+			return truncated(line)
 		case strings.HasPrefix(line, "{"):
-			if words := logged(line); words != "" {
+			if words := fatalLogLine(line); words != "" {
 				said = words
 			}
 		}
 	}
 	if said == "" && strings.Contains(lastWords, noSpaceLeft) {
-		said = noSpaceLeft // a stack may leave no whole line
+		said = noSpaceLeft // a stack trace may leave no complete line
 	}
 	if said == "" && cannotRead(lastWords) {
 		said = "panic: unmarshal should never fail"
 	}
-	return shortened(said)
+	return truncated(said)
 }
 
-// logged is the message of a line of the log that is fatal.
-func logged(line string) string {
+// fatalLogLine returns the message of a fatal log line.
+func fatalLogLine(line string) string {
 	var entry struct{ Level, Msg, Error string }
 	if json.Unmarshal([]byte(line), &entry) != nil || entry.Level != "fatal" && entry.Level != "panic" {
 		return ""
@@ -44,9 +44,9 @@ func logged(line string) string {
 	return entry.Msg + ": " + entry.Error
 }
 
-func shortened(s string) string {
-	if len(s) > mostWords {
-		return strings.ToValidUTF8(s[:mostWords], "") + "…"
+func truncated(s string) string {
+	if len(s) > maxFatalMessage {
+		return strings.ToValidUTF8(s[:maxFatalMessage], "") + "…"
 	}
 	return strings.TrimSuffix(s, ".")
 }

@@ -6,24 +6,24 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Gates are the promises that every step keeps.
+// Gates returns the promises that every step keeps.
 func Gates() []lifecycle.Gate[World] {
 	return []lifecycle.Gate[World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart, SnapshotCoversOldLog}
 }
 
-// KeepsQuorum promises that a majority of the voters serves. It is absolute: also in a
-// world without a quorum no step may destroy a copy of the data.
+// KeepsQuorum promises that a majority of the voters serves. It is absolute: even without a
+// quorum no step may destroy a copy of the data.
 var KeepsQuorum = lifecycle.Gate[World]{
 	Name: "KeepsQuorum", Absolute: true,
-	Violation: func(w World) int { return unlessLeaving(w, w.missing()) },
+	Violation: func(w World) int { return unlessDeleted(w, w.missing()) },
 	Message: func(_, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d of %d voters would serve, and %d are needed. It passes when more members serve.",
 			during.count(during.servingVoter), during.count(voter), during.quorum())
 	},
 }
 
-// OneLearner promises that at most one member is joining: etcd allows no second
-// learner, and a change of the list at a time can be undone.
+// OneLearner promises that at most one member is joining. etcd allows no second learner, and a
+// single change of the list can be undone.
 var OneLearner = lifecycle.Gate[World]{
 	Name:      "OneLearner",
 	Violation: func(w World) int { return max(0, w.count(joiningNow)-1) },
@@ -37,14 +37,14 @@ func joiningNow(m Member) bool { return learner(m) || voter(m) && m.Bootstrap ==
 // KeepsData promises that no member of etcd's list loses its volume.
 var KeepsData = lifecycle.Gate[World]{
 	Name:      "KeepsData",
-	Violation: func(w World) int { return unlessLeaving(w, w.count(dataLost)) },
+	Violation: func(w World) int { return unlessDeleted(w, w.count(dataLost)) },
 	Message: func(_, _ World, s lifecycle.Step) string {
 		return "the volume of " + s.Target + ", which etcd counts as a member, would be lost. It passes when the member is removed from etcd."
 	},
 }
 
-// OneMinorApart promises that the versions that run are at most one minor release
-// apart: etcd supports no more.
+// OneMinorApart promises that running versions are at most one minor release apart, as etcd
+// requires.
 var OneMinorApart = lifecycle.Gate[World]{
 	Name:      "OneMinorApart",
 	Violation: func(w World) int { return max(0, spread(w)-1) },
@@ -53,7 +53,7 @@ var OneMinorApart = lifecycle.Gate[World]{
 	},
 }
 
-// spread is how many minor releases the members are apart.
+// spread is the number of minor releases between the oldest and the newest member.
 func spread(w World) int {
 	low, high := last+1, 0
 	for _, m := range w.Members {
@@ -64,7 +64,7 @@ func spread(w World) int {
 	return max(0, high-low)
 }
 
-// planned is the version that a member runs now, or will once it is up.
+// planned is the version that a member runs now, or will run once it has started.
 func planned(m Member) string {
 	if m.Version != "" {
 		return m.Version
@@ -72,7 +72,7 @@ func planned(m Member) string {
 	return m.Set.Version
 }
 
-func unlessLeaving(w World, harm int) int {
+func unlessDeleted(w World, harm int) int {
 	if w.Leaving {
 		return 0
 	}

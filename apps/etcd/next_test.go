@@ -142,18 +142,18 @@ func TestAbsence(t *testing.T) {
 		seen scene
 	}{
 		"FullDisk": {
-			"e-1 does not serve: etcd ends again and again (Error, exit code 1): panic: no space left on device (its volume is full: raise spec.storage.size); it is waited for",
+			"e-1 does not serve: etcd ends again and again (Error, exit code 1): panic: no space left on device (its volume is full: raise spec.storage.size); Governor waits for it",
 			serving(3).with("e-1", func(m *etcd.Member) {
 				trouble(lifecycle.PodProblemCrashLoopBackOff, time.Second)(m)
 				m.Pod.Detail = "etcd ends again and again (Error, exit code 1): panic: no space left on device"
 			}),
 		},
-		"FirstEnd":  {"does not serve: etcd has ended: panic: no space left on device (", serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Pod.LastWords = "panic: no space left on device" })},
-		"NodeDown":  {"does not answer: the node n2 is NotReady since 14:03 UTC; it is waited for", serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Silence = "the node n2 is NotReady since 14:03 UTC" })},
-		"Away":      {"does not serve; it is waited for", serving(3).with("e-1", down(time.Second))},
+		"FirstEnd":  {"does not serve: etcd terminated: panic: no space left on device (", serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Pod.LastWords = "panic: no space left on device" })},
+		"NodeDown":  {"does not answer: the node n2 is NotReady since 14:03 UTC; Governor waits for it", serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Silence = "the node n2 is NotReady since 14:03 UTC" })},
+		"Away":      {"does not serve; Governor waits for it", serving(3).with("e-1", down(time.Second))},
 		"New":       {"within seven seconds", serving(4).with("e-3", hidden).with("e-3", down(time.Second)).with("e-3", probed)},
-		"NewAway":   {"does not serve; it is waited for", serving(4).with("e-3", hidden).with("e-3", down(time.Second))},
-		"OldSilent": {"does not serve; it is waited for", serving(3).with("e-1", down(time.Second)).with("e-1", probed)},
+		"NewAway":   {"does not serve; Governor waits for it", serving(4).with("e-3", hidden).with("e-3", down(time.Second))},
+		"OldSilent": {"does not serve; Governor waits for it", serving(3).with("e-1", down(time.Second)).with("e-1", probed)},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// replaceAfter is how long a member may be silent before it is replaced.
+// replaceAfter is how long a member may be silent before Governor replaces it.
 func (g desired) replaceAfter() time.Duration {
 	if d := g.Spec.ReplaceAfter; d != nil {
 		return d.Duration
@@ -16,24 +16,24 @@ func (g desired) replaceAfter() time.Duration {
 	return replaceAfter
 }
 
-// maintained waits for a member whose node is cordoned or named in a policy: it is about to come back, and a
-// replacement would cost a copy of all data.
-func maintained(m Member) lifecycle.Decision {
+// nodeInMaintenance waits for a member whose node is cordoned or named in a policy: it is
+// expected to return, and a replacement would copy all data.
+func nodeInMaintenance(m Member) lifecycle.Decision {
 	if m.Maintenance == "" {
 		return lifecycle.Decision{}
 	}
 	if m.MaintenanceBy != "" {
 		return await(Serving, m, later(m.Since, m.Pod.Since), "NodeInMaintenance",
-			"%s does not serve, and %s says that the node %s is in maintenance; it is waited for. To have it replaced, take the node out of spec.nodeMaintenance.",
+			"%s does not serve, and %s says that the node %s is in maintenance; Governor waits for it. To have it replaced, remove the node from spec.nodeMaintenance.",
 			m.Name, m.MaintenanceBy, m.Maintenance)
 	}
 	return await(Serving, m, later(m.Since, m.Pod.Since), "NodeInMaintenance",
-		"%s does not serve, and the node %s is cordoned; it is waited for. To have it replaced, uncordon the node or delete the Node object.",
+		"%s does not serve, and the node %s is cordoned; Governor waits for it. To have it replaced, uncordon the node or delete the Node object.",
 		m.Name, m.Maintenance)
 }
 
-// concentration names the failure domain whose loss alone takes the quorum: a zone, or a
-// node. It is empty if there is none, or if the domain of a voter is not known.
+// concentration returns the failure domain whose loss alone breaks the quorum: a zone or a node.
+// It is empty if there is none, or if the domain of a voter is unknown.
 func (w World) concentration() string {
 	voters := w.count(voter)
 	if !w.Listed || voters < 3 {
@@ -51,7 +51,8 @@ func (w World) concentration() string {
 	return ""
 }
 
-// most is the value that most voters share, and how many do: none if one has no value.
+// most returns the value that most voters share, and their number. It returns none if a voter
+// has no value.
 func most(members []Member, of func(Member) string) (value string, n int) {
 	shared := map[string]int{}
 	for _, m := range members {

@@ -68,10 +68,10 @@ func TestFaultTolerantNamesSharedPlaces(t *testing.T) {
 		says         string
 	}{
 		"Spread":      {"1 2 3", "a b c", ""},
-		"TwoZones":    {"1 2 3", "a a b", "The loss of the zone a would take the quorum."},
-		"OneNode":     {"1 1 2", "a b c", "The loss of the node 1 would take the quorum."},
+		"TwoZones":    {"1 2 3", "a a b", "The loss of the zone a would break the quorum."},
+		"OneNode":     {"1 1 2", "a b c", "The loss of the node 1 would break the quorum."},
 		"FiveSpread":  {"1 2 3 4 5", "a a b b c", ""},
-		"FiveCrowded": {"1 2 3 4 5", "a a a b c", "The loss of the zone a would take the quorum."},
+		"FiveCrowded": {"1 2 3 4 5", "a a a b c", "The loss of the zone a would break the quorum."},
 		"NotKnown":    {"1 2 3", "a a -", ""},
 		"Two":         {"1 1", "a a", ""},
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// hindered says what hinders the member and what a person can do; it is silent if
-// nothing is known.
+// hindered reports what keeps the member's pod from running and how a person can help. It
+// decides nothing if no problem is known.
 func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decision {
 	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.PodProblemUnschedulable {
-		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s cannot be had: %s.", m.Name, m.Volume.Problem))
+		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s is unavailable: %s.", m.Name, m.Volume.Problem))
 	}
 	if obstructed(m) && !m.Pod.Exists && m.Volume.Exists {
-		return hamper(m)
+		return reportObstacle(m)
 	}
 	if d := uncreated(m); d.IsSet() {
 		return d
@@ -26,43 +26,44 @@ func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decis
 			return lifecycle.Fail(reason, said)
 		}
 		d := lifecycle.Block(reason, said)
-		d.Suspect = onlyWitness(want, seen, m) && (m.Pod.Trouble != lifecycle.PodProblemUnschedulable || !now.Before(m.Pod.Since.Add(want.replaceAfter())))
+		d.Suspect = onlyEvidence(want, seen, m) && (m.Pod.Trouble != lifecycle.PodProblemUnschedulable || !now.Before(m.Pod.Since.Add(want.replaceAfter())))
 		return d
 	}
 	switch m.Pod.Trouble {
 	case lifecycle.PodProblemImagePullBackOff:
-		return blocked(string(lifecycle.PodProblemImagePullBackOff), "Correct spec.version, spec.repository or spec.image, or give spec.pod.imagePullSecrets.")
+		return blocked(string(lifecycle.PodProblemImagePullBackOff), "Correct spec.version, spec.repository or spec.image, or set spec.pod.imagePullSecrets.")
 	case lifecycle.PodProblemContainerCannotStart:
 		return blocked(string(lifecycle.PodProblemContainerCannotStart), "Correct spec.pod, spec.image or the node.")
 	case lifecycle.PodProblemUnschedulable:
 		if until := m.Pod.Since.Add(schedulingGrace); now.Before(until) {
-			return await(Serving, m, m.Pod.Since, "Scheduling", "%s looks for a node: %s.", m.Name, m.Pod.Detail).Until(until)
+			return await(Serving, m, m.Pod.Since, "Scheduling", "%s is not scheduled yet: %s.", m.Name, m.Pod.Detail).Until(until)
 		}
 		return blocked(string(lifecycle.PodProblemUnschedulable), "Add nodes, or change spec.pod or spec.storage.")
 	case lifecycle.PodProblemCrashLoopBackOff:
-		if firstVictim(seen, m) {
-			return blocked("ChangeFailed", "It has not run since it was changed, and no other member is changed before it does. Correct the spec.")
+		if failsSinceChange(seen, m) {
+			return blocked("ChangeFailed", "It has not run since its last change, and Governor changes no other member until it runs. Correct the spec.")
 		}
-		if bySpec(want, seen, m) || !formed(want.EtcdCluster, seen) {
+		if causedBySpec(want, seen, m) || !formed(want.EtcdCluster, seen) {
 			return blocked(string(lifecycle.PodProblemCrashLoopBackOff), "Correct spec.pod, or see its log with: kubectl logs --previous.")
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// uncreated reports a pod that the API server refuses.
+// uncreated reports a pod that the API server rejects.
 func uncreated(m Member) lifecycle.Decision {
 	if m.Set.Problem == "" || m.Pod.Exists {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("FailedCreate", fmt.Sprintf("Kubernetes cannot create the pod of %s: %s. "+
-		"Raise the quota, or correct spec.pod or the admission policy; Kubernetes tries again by itself.", m.Name, m.Set.Problem))
+		"Raise the quota, or correct spec.pod or the admission policy; Kubernetes retries by itself.", m.Name, m.Set.Problem))
 }
 
-// changeFailed says that what hinders the member came with the present spec: it has that,
-// others serve with another, and none with the same. A node may take its time to come.
+// changeFailed reports that the current spec causes the member's problem: the member has that
+// spec, others serve with another one, and none serves with the same. A pod may be unschedulable
+// for replaceAfter, because new nodes take time.
 func changeFailed(want desired, seen World, m Member, now time.Time) bool {
-	if !firstVictim(seen, m) || want.mismatches(m) {
+	if !failsSinceChange(seen, m) || want.mismatches(m) {
 		return false
 	}
 	if m.Pod.Trouble == lifecycle.PodProblemUnschedulable && now.Before(m.Pod.Since.Add(want.replaceAfter())) {
@@ -74,10 +75,10 @@ func changeFailed(want desired, seen World, m Member, now time.Time) bool {
 	return !works
 }
 
-// onlyWitness says that the member has the present spec, and that no other member can show
-// whether the spec is why it does not run: in a cluster of one or two, the first member that
-// is changed takes the quorum with it.
-func onlyWitness(want desired, seen World, m Member) bool {
+// onlyEvidence reports that the member has the current spec, and that no other member can show
+// whether the spec is the cause of its problem. In a cluster of one or two, the first changed
+// member breaks the quorum.
+func onlyEvidence(want desired, seen World, m Member) bool {
 	voters, _ := votersWithData(want.EtcdCluster, seen)
 	if seen.Listed || len(voters) > 2 || !ours(m) || want.mismatches(m) {
 		return false
@@ -98,9 +99,9 @@ func hinderedAny(want desired, seen World, now time.Time) lifecycle.Decision {
 	return lifecycle.Decision{}
 }
 
-// fatalMessages are words with which etcd ends when its data cannot be used, and what
-// they mean. Kubernetes keeps the last two kibibytes, of which a panic's stack takes
-// so many that only the function is left that found the data wanting.
+// fatalMessages maps etcd's messages for unusable data to their meanings. Kubernetes keeps the
+// last two kibibytes of the log. A panic's stack may fill them, so that only the name of the
+// function that rejected the data is left.
 var fatalMessages = []struct{ words, means string }{
 	{"couldn't find local name", "the data directory is empty"},
 	{"crc mismatch", "the log is corrupt (crc mismatch)"},
@@ -118,9 +119,8 @@ var fatalMessages = []struct{ words, means string }{
 	{"checkInitialHashKV", "its data differs from the other members'"},
 }
 
-// Diagnose reads etcd's last words, as Kubernetes keeps them in a container's
-// termination message, and says what has become of its data: empty if the words do
-// not tell.
+// Diagnose derives the state of a member's data from etcd's last output, as Kubernetes keeps it
+// in a container's termination message. It is empty if the output does not show the state.
 func Diagnose(lastWords string) string {
 	for _, e := range fatalMessages {
 		if strings.Contains(lastWords, e.words) {

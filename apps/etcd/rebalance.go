@@ -10,16 +10,16 @@ import (
 // Place is a node on which a new member could run.
 type Place struct{ Node, Zone string }
 
-// misplaced is the reason of the steps that move a member to a better place.
+// misplaced is the reason of the steps that move a member to a better node.
 const misplaced = "MemberMisplaced"
 
-// mostTried is how many spreads are remembered that a new member did not better.
-const mostTried = 8
+// maxTried is the number of recorded spreads that a new member did not improve.
+const maxTried = 8
 
-// NeedsPlaces says that the places where a new member could run are of interest: one zone or
-// node has so many voters that its loss takes the quorum, and members are to be moved.
+// NeedsPlaces reports whether the driver must look up where a new member could run: so many
+// voters share a zone or node that its loss breaks the quorum, and the spec permits moves.
 func NeedsPlaces(want *etcdv1.EtcdCluster, seen World) bool {
-	return want.Spec.Rebalance == etcdv1.RebalanceAutomatic && !leaving(want) && settledCore(want, seen).concentration() != ""
+	return want.Spec.Rebalance == etcdv1.RebalanceAutomatic && !isDeleted(want) && settledCore(want, seen).concentration() != ""
 }
 
 // settledCore is the world without the newest member, where there is one more than wanted.
@@ -31,8 +31,8 @@ func settledCore(want *etcdv1.EtcdCluster, seen World) World {
 	return seen.change(newest.Name, func(m *Member) { m.Role, m.Set, m.Volume = Outside, Set{}, Volume{} })
 }
 
-// rebalances says that one member more than wanted may be there, to improve the spread. A new
-// member that finds no place is given up.
+// rebalances reports whether one additional member may exist to improve the spread. A new member
+// that finds no node is given up.
 func rebalances(want *etcdv1.EtcdCluster, seen World) bool {
 	if !improvable(want, seen) {
 		return false
@@ -41,10 +41,10 @@ func rebalances(want *etcdv1.EtcdCluster, seen World) bool {
 		newest, _ := seen.last(ourListed)
 		return voter(newest) || newest.Pod.Trouble == lifecycle.PodProblemNone && newest.Volume.Problem == ""
 	}
-	return !slices.Contains(memory(want).TriedSpreads, spreadDigest(seen))
+	return !slices.Contains(bootstrapState(want).TriedSpreads, spreadDigest(seen))
 }
 
-// improvable says that the wanted members could be spread better.
+// improvable reports whether the wanted members could be spread better.
 func improvable(want *etcdv1.EtcdCluster, seen World) bool {
 	if !NeedsPlaces(want, seen) {
 		return false
@@ -53,13 +53,13 @@ func improvable(want *etcdv1.EtcdCluster, seen World) bool {
 	return core.count(ourListed) == int(want.Spec.Size) && core.canSpread()
 }
 
-// canSpread says that the spread gets better if one member moves to one of the places.
+// canSpread reports whether moving one member to one of the places improves the spread.
 func (w World) canSpread() bool {
 	_, ok := w.bestPlace()
 	return ok
 }
 
-// bestPlace is where a new member improves the spread most, in the place of a present one.
+// bestPlace is the place where a replacement of a present member improves the spread most.
 func (w World) bestPlace() (best Place, ok bool) {
 	least := w.crowding("", Place{})
 	for _, p := range w.Places {
@@ -75,11 +75,11 @@ func (w World) bestPlace() (best Place, ok bool) {
 	return best, ok
 }
 
-// zoneWeight makes any difference between zones count more than all between nodes.
+// zoneWeight makes any difference between zones outweigh all differences between nodes.
 const zoneWeight = 1000
 
-// crowding is how unevenly voters are spread: the sum of the squares of how many share a zone,
-// and of how many share a node. The member without is left out, and one is added at the place.
+// crowding measures how unevenly voters are spread: the sum of the squares of the voters per
+// zone and per node. It omits the member without, and adds one at the place.
 func (w World) crowding(without string, at Place) int {
 	zones, nodes := map[string]int{}, map[string]int{}
 	if at != (Place{}) {
@@ -102,7 +102,7 @@ func (w World) crowding(without string, at Place) int {
 	return sum
 }
 
-// spreadDigest is the same as long as members and places are.
+// spreadDigest changes whenever the members or the places change.
 func spreadDigest(core World) string {
 	var all []Place
 	for _, m := range core.Members {
@@ -113,10 +113,10 @@ func spreadDigest(core World) string {
 	return lifecycle.Digest([]any{all, core.Places})
 }
 
-// triedSpreads remembers the spread that a new member is about to better. If it does not, the
-// former members are left, and no other is added for the same spread.
+// triedSpreads records the spread that a new member is about to improve. If it does not, the
+// former members stay, and no other member is added for the same spread.
 func triedSpreads(want *etcdv1.EtcdCluster, seen World) []string {
-	tried := memory(want).TriedSpreads
+	tried := bootstrapState(want).TriedSpreads
 	if seen.count(ourListed) <= int(want.Spec.Size) || !improvable(want, seen) {
 		return tried
 	}
@@ -125,11 +125,11 @@ func triedSpreads(want *etcdv1.EtcdCluster, seen World) []string {
 		return tried
 	}
 	tried = append(slices.Clone(tried), digest)
-	return tried[max(0, len(tried)-mostTried):]
+	return tried[max(0, len(tried)-maxTried):]
 }
 
-// misplacedMember moves one member: another joins, and when it serves, the one goes whose
-// place is the most crowded. It is the last wish, and begins only while all members serve.
+// misplacedMember moves one member: another joins, and once it serves, the member in the most
+// crowded place is removed. It is the last change, and begins only while all members serve.
 func misplacedMember(want desired, seen World) lifecycle.Decision {
 	if !want.rebalances {
 		return lifecycle.Decision{}
@@ -138,18 +138,18 @@ func misplacedMember(want desired, seen World) lifecycle.Decision {
 	if has <= int(want.Spec.Size) {
 		m := Member{Name: memberName(want.EtcdCluster, nextNumber(want.EtcdCluster, seen))}
 		place, _ := core.bestPlace()
-		s := step(AddLearner, m, misplaced, "The loss of %s would take the quorum, and the node %s has room; %s joins, and an old member goes then.",
+		s := step(AddLearner, m, misplaced, "The loss of %s would break the quorum, and the node %s has room; %s joins there, and Governor then removes an old member.",
 			core.concentration(), place.Node, m.Name)
 		return lifecycle.Proceed(with(class(s, lifecycle.ClassDisruptive), ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
 	}
 	m := seen.mostCrowded()
-	if heir, able := newLeader(seen, m); m.Leads && able {
-		return lifecycle.Proceed(moveLeader(m, heir, misplaced, "%s leads and goes, because its place is the most crowded; %s takes over.", m.Name, heir.Name))
+	if successor, able := newLeader(seen, m); m.Leads && able {
+		return lifecycle.Proceed(moveLeader(m, successor, misplaced, "%s leads and is removed, because its place is the most crowded; the leadership moves to %s.", m.Name, successor.Name))
 	}
-	return lifecycle.Proceed(remove(m, misplaced, "There is one member more than wanted, and the place of %s is the most crowded.", m.Name))
+	return lifecycle.Proceed(remove(m, misplaced, "There is one member more than wanted; Governor removes %s, whose place is the most crowded.", m.Name))
 }
 
-// mostCrowded is the member without which the others are spread best; of several the newest.
+// mostCrowded is the member whose removal leaves the best spread; of several, the newest.
 func (w World) mostCrowded() (found Member) {
 	least := -1
 	for _, m := range w.Members {

@@ -11,8 +11,8 @@ import (
 // PersistentVolumeClaim is being deleted.
 const volumeDeleted = "VolumeDeleted"
 
-// terminatingClaim removes a member whose claim is being deleted, once there is one more
-// member than wanted: tooFewMembers has added it, and it serves. The leader goes last.
+// terminatingClaim removes a member whose claim is being deleted, once there is one more member
+// than wanted. tooFewMembers has added that one, and it serves. The leader is removed last.
 func terminatingClaim(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) && !m.Leads })
 	if !ok {
@@ -21,41 +21,41 @@ func terminatingClaim(want desired, seen World) lifecycle.Decision {
 	if !ok || seen.count(ourListed) <= int(want.Spec.Size) {
 		return lifecycle.Decision{}
 	}
-	if heir, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
-		return lifecycle.Proceed(repair(moveLeader(m, heir, volumeDeleted,
-			"%s leads, and its %s is being deleted; %s takes over.", m.Name, going(m), heir.Name)))
+	if successor, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
+		return lifecycle.Proceed(repair(moveLeader(m, successor, volumeDeleted,
+			"%s leads, and its %s is being deleted; the leadership moves to %s.", m.Name, terminatingKind(m), successor.Name)))
 	}
 	return lifecycle.Proceed(repair(remove(m, volumeDeleted,
-		"%s has been replaced: its %s is being deleted, and its data with its pod.", m.Name, going(m))))
+		"The replacement of %s serves: its %s is being deleted, and its data with its pod.", m.Name, terminatingKind(m))))
 }
 
-// editedSet applies a StatefulSet again that differs from its declaration. That restarts
-// no pod: the update strategy is OnDelete.
+// editedSet applies a StatefulSet again that differs from its declaration. That restarts no pod,
+// because the update strategy is OnDelete.
 func editedSet(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Set.Edited != "" && !obstructed(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	s := step(RestoreSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); it is applied again, and no pod restarts.", m.Name, m.Set.Edited)
+	s := step(RestoreSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); Governor applies it again, and no pod restarts.", m.Name, m.Set.Edited)
 	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
 	return lifecycle.Proceed(setTemplate(s, m, want.version(m), want))
 }
 
-// strippedPod labels a pod again. Its StatefulSet has released it, and cannot make
+// podWithoutLabels labels a pod again. Its StatefulSet has released it, and cannot create
 // another of the same name.
-func strippedPod(seen World) lifecycle.Decision {
+func podWithoutLabels(seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Pod.Stripped && !m.Pod.Leaving && m.Set.Exists })
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	s := step(LabelPod, m, "LabelsMissing", "The pod of %s has lost labels by which it is selected; they are set again.", m.Name)
+	s := step(LabelPod, m, "LabelsMissing", "The pod of %s lacks labels by which it is selected; Governor sets them again.", m.Name)
 	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
 	return lifecycle.Proceed(s)
 }
 
-// strippedVolume labels a claim again. Without its labels, a later observation or a user
+// claimWithoutLabels labels a claim again. Without its labels, a later observation or a user
 // could take it for the claim of another member or of an earlier cluster.
-func strippedVolume(seen World) lifecycle.Decision {
+func claimWithoutLabels(seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Volume.Stripped })
 	if !ok {
 		return lifecycle.Decision{}
@@ -65,9 +65,9 @@ func strippedVolume(seen World) lifecycle.Decision {
 	return lifecycle.Proceed(s)
 }
 
-// movedURL writes the peer URL of a member that has another one in etcd's list, e.g. by
-// etcdctl member update. The member's ID says who it is, its URL does not. A stranger
-// that has the URL goes first.
+// movedURL restores the peer URL of a member whose URL in etcd's list was changed, e.g. by
+// etcdctl member update. The member's ID identifies it, its URL does not. An unmanaged member
+// with that URL is removed first.
 func movedURL(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
 		return ourListed(m) && m.ID != 0 && m.PeerURL != "" && m.PeerURL != PeerURL(want.EtcdCluster, m.Name)
@@ -79,13 +79,13 @@ func movedURL(want desired, seen World) lifecycle.Decision {
 	if _, taken := seen.find(func(o Member) bool { return o.PeerURL == url }); taken {
 		return lifecycle.Decision{}
 	}
-	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; %s is written again.", m.PeerURL, m.Name, url)
+	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; Governor restores %s.", m.PeerURL, m.Name, url)
 	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
 	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
 }
 
-// otherCluster changes nothing while the members serve as another cluster than the one
-// that the status remembers, until a person says that this is right.
+// otherCluster blocks all changes while the members serve a cluster ID other than the recorded
+// one, until a person accepts it.
 func otherCluster(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	if seen.OtherID == 0 {
 		return lifecycle.Decision{}
@@ -96,19 +96,19 @@ func otherCluster(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 		hex(seen.OtherID), want.Status.ClusterID, want.Namespace, want.Name))
 }
 
-// divided removes nobody while members that serve have different lists of members, e.g.
-// after one was started with --force-new-cluster.
+// divided blocks all removals while serving members have different member lists, e.g. after one
+// was started with --force-new-cluster.
 func divided(seen World) lifecycle.Decision {
 	if seen.Divided == "" {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("MembersDivided", fmt.Sprintf(
-		"The members disagree about who is a member: %s. Clients may write to either side. Governor removes nothing. "+
+		"The members have different member lists: %s. Clients may write to either side. Governor removes nothing. "+
 			"Decide which side keeps its data, and delete the PersistentVolumeClaims and the pods of the other.", seen.Divided))
 }
 
-// unidentified holds every removal while etcd lists a member that may be one of ours
-// under another URL: one whose ID was never seen, and which does not answer now.
+// unidentified blocks every removal while etcd lists a member that may be a managed one under
+// another URL: one whose ID is not recorded, and which does not answer now.
 func unidentified(want desired, seen World) lifecycle.Decision {
 	entry, ok := seen.find(unmanaged)
 	if !ok {

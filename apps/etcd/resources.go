@@ -23,7 +23,7 @@ const (
 	// LabelCluster is the UID of the cluster on its volumes, which may outlive it.
 	LabelCluster = "etcd.database.coreos.com/cluster-uid"
 
-	// LabelExposed says of a StatefulSet and its pods whether clients are led to them; its
+	// LabelExposed says whether the client Service selects the pods of a StatefulSet. Its
 	// values are those of [Exposure].
 	LabelExposed = "etcd.database.coreos.com/exposed"
 
@@ -32,18 +32,18 @@ const (
 	metricsOnly = 2381
 )
 
-// Resources is everything but StatefulSets and volumes, which only Steps touch:
-// Services, the disruption budget, doors, certificates, a NetworkPolicy. Those of an
-// earlier cluster that still serves are left to it.
+// Resources returns all objects except StatefulSets and volumes, which only steps change:
+// Services, the disruption budget, bootstrap ConfigMaps, certificates and a NetworkPolicy. It
+// does not touch the objects of an earlier cluster that still serves.
 func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Object, error) {
-	if leaving(want) {
+	if isDeleted(want) {
 		return nil, nil
 	}
 	if d := nameTaken(seen); d.IsSet() {
 		return nil, &lifecycle.DecisionError{Decision: d}
 	}
 	all := []lifecycle.Object{peerService(want), balancedService(want, seen), disruptionBudget(want, seen)}
-	for _, m := range residents(want, seen) {
+	for _, m := range currentMembers(want, seen) {
 		all = append(all, bootstrapConfig(want, seen, m))
 	}
 	if want.Spec.NetworkPolicy.Enabled {
@@ -52,11 +52,11 @@ func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Ob
 	return append(all, certificateSecrets(want, seen)...), nil
 }
 
-// residents are the members of ours that exist, or are about to.
-func residents(want *etcdv1.EtcdCluster, seen World) []Member {
+// currentMembers are the managed members that exist or are about to.
+func currentMembers(want *etcdv1.EtcdCluster, seen World) []Member {
 	var all []Member
 	if !formed(want, seen) {
-		for _, name := range memory(want).InitialMembers {
+		for _, name := range bootstrapState(want).InitialMembers {
 			m, _ := seen.named(name)
 			m.Name = name
 			all = append(all, m)
@@ -71,8 +71,8 @@ func residents(want *etcdv1.EtcdCluster, seen World) []Member {
 	return all
 }
 
-// selector has the instance in it: two clusters in a namespace never share pods.
-// It can never change, because a StatefulSet's selector cannot.
+// selector contains the instance, so two clusters in a namespace never share pods. It can never
+// change, because a StatefulSet's selector cannot.
 func selector(want *etcdv1.EtcdCluster) map[string]string {
 	return map[string]string{
 		lifecycle.LabelName:     Name,
@@ -81,9 +81,9 @@ func selector(want *etcdv1.EtcdCluster) map[string]string {
 	}
 }
 
-// audience selects the pods that clients are led to: all, as long as any has no label,
-// for an older operator led clients to it.
-func audience(want *etcdv1.EtcdCluster, seen World) map[string]string {
+// clientSelector selects the pods that receive client traffic. It selects all pods as long as
+// one has no label, because an older operator sent clients to all of them.
+func clientSelector(want *etcdv1.EtcdCluster, seen World) map[string]string {
 	l := selector(want)
 	if _, older := seen.find(unlabelled); !older {
 		l[LabelExposed] = string(Exposed)
@@ -107,7 +107,7 @@ func named(want *etcdv1.EtcdCluster, name string) metav1.ObjectMeta {
 
 func clientService(want *etcdv1.EtcdCluster) string { return want.Name + "-client" }
 
-// host is the DNS name of something in the namespace, or under the peer Service.
+// host is the DNS name of an object in the namespace, or under the peer Service.
 func host(want *etcdv1.EtcdCluster, parts ...string) string {
 	name := strings.Join(append(parts, want.Namespace, "svc"), ".")
 	if d := want.Spec.ClusterDomain; d != "" {
@@ -120,13 +120,13 @@ func podHost(want *etcdv1.EtcdCluster, member string) string {
 	return host(want, member+"-0", want.Name)
 }
 
-// PeerURL is where the other members find the member. It is how a member of etcd's
-// list is known to be one of ours.
+// PeerURL is the URL by which the other members reach the member. It identifies the managed
+// members in etcd's list.
 func PeerURL(want *etcdv1.EtcdCluster, member string) string {
 	return fmt.Sprintf("%s://%s:%d", peerScheme(want), podHost(want, member), peerPort)
 }
 
-// ClientURL is where the operator, and clients that want a certain member, find it.
+// ClientURL is the URL for the operator, and for clients that need this member.
 func ClientURL(want *etcdv1.EtcdCluster, member string) string {
 	return fmt.Sprintf("%s://%s:%d", clientScheme(want), podHost(want, member), clientPort)
 }
@@ -135,8 +135,8 @@ func port(name string, number int32) corev1.ServicePort {
 	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromString(name)}
 }
 
-// peerService gives every pod a name, also before it is ready: members must find
-// each other to become ready.
+// peerService gives every pod a DNS name before it is ready: members must reach each other to
+// become ready.
 func peerService(want *etcdv1.EtcdCluster) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: named(want, want.Name),
@@ -151,15 +151,15 @@ func balancedService(want *etcdv1.EtcdCluster, seen World) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: named(want, clientService(want)),
 		Spec: corev1.ServiceSpec{
-			Selector: audience(want, seen), Ports: []corev1.ServicePort{port("client", clientPort)},
+			Selector: clientSelector(want, seen), Ports: []corev1.ServicePort{port("client", clientPort)},
 		},
 	}
 }
 
-// disruptionBudget keeps a quorum of what is and of what is wanted. One or two
-// members have none to spare; with volumes a drained node costs them an
-// interruption, without volumes it would cost the data. Learners are ready and no part of
-// a quorum, so only those are counted that clients are led to.
+// disruptionBudget keeps a quorum of both the current and the wanted members. One or two members
+// have none to spare: with volumes a node drain interrupts them, without volumes it would delete
+// the data. Learners are ready and no part of a quorum, so the budget counts only pods that
+// receive client traffic.
 func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisruptionBudget {
 	most := max(int(want.Spec.Size), seen.count(voter))
 	least := most/2 + 1
@@ -173,17 +173,17 @@ func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisrupt
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: named(want, want.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
-			MinAvailable: &available, Selector: &metav1.LabelSelector{MatchLabels: audience(want, seen)},
-			// After an outage of the API server, pods that serve may be called not ready
-			// for a while. A drain must not evict them as if they were broken. A broken
-			// pod is still evicted while enough others are ready.
+			MinAvailable: &available, Selector: &metav1.LabelSelector{MatchLabels: clientSelector(want, seen)},
+			// After an outage of the API server, serving pods may be marked not ready for a
+			// while. A drain must not evict them as if they were broken. A broken pod is
+			// still evicted while enough others are ready.
 			UnhealthyPodEvictionPolicy: new(policyv1.IfHealthyBudget),
 		},
 	}
 }
 
-// bootstrapMode is how the member's door should stand. While no quorum says who is a member,
-// it stays as it is.
+// bootstrapMode is the mode that the member's bootstrap ConfigMap should have. It stays
+// unchanged while no quorum reports the member list.
 func bootstrapMode(want *etcdv1.EtcdCluster, seen World, m Member) BootstrapMode {
 	switch {
 	case !formed(want, seen) && initial(want, m.Name):
@@ -194,7 +194,7 @@ func bootstrapMode(want *etcdv1.EtcdCluster, seen World, m Member) BootstrapMode
 		return m.Bootstrap
 	case !listed(m) || m.Joined || dataLost(m):
 		return BootstrapDisabled
-	case initial(want, m.Name) && goesNext(want, seen, m):
+	case initial(want, m.Name) && removedNext(want, seen, m):
 		return BootstrapDisabled
 	case initial(want, m.Name):
 		return BootstrapCluster
@@ -202,14 +202,14 @@ func bootstrapMode(want *etcdv1.EtcdCluster, seen World, m Member) BootstrapMode
 	return BootstrapJoin
 }
 
-// goesNext says that the member is removed before it ever started. Its door is shut
-// first, or it could begin after it was removed.
-func goesNext(want *etcdv1.EtcdCluster, seen World, m Member) bool {
+// removedNext reports that the member will be removed before it ever started. Its bootstrap
+// ConfigMap is disabled first, or it could start after its removal.
+func removedNext(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	victim, ok := removalCandidate(seen)
 	return ok && victim.Name == m.Name && seen.count(ourListed) > int(want.Spec.Size)
 }
 
-// bootstrapConfig is what etcd's container reads at each start.
+// bootstrapConfig returns the ConfigMap that etcd's container reads at each start.
 func bootstrapConfig(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.ConfigMap {
 	d := bootstrapMode(want, seen, m)
 	return &corev1.ConfigMap{
@@ -223,22 +223,22 @@ func bootstrapConfig(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.Con
 	}
 }
 
-// bootstrapKey is where a door's ConfigMap says how it stands, and shut how an open one
-// does not.
+// bootstrapKey is the key of the mode in the ConfigMap, and bootstrapDisabled the value for
+// [BootstrapDisabled]. Both are stored in clusters and keep their first names.
 const (
 	bootstrapKey      = "door"
 	bootstrapDisabled = "Shut"
 )
 
-// BootstrapModeOf is how the door stands, by its ConfigMap.
+// BootstrapModeOf reads the mode from a bootstrap ConfigMap.
 func BootstrapModeOf(c *corev1.ConfigMap) BootstrapMode {
-	if stands := c.Data[bootstrapKey]; stands != bootstrapDisabled {
-		return BootstrapMode(stands)
+	if mode := c.Data[bootstrapKey]; mode != bootstrapDisabled {
+		return BootstrapMode(mode)
 	}
 	return BootstrapDisabled
 }
 
-// BootstrapConfigName is the name of the ConfigMap that is the door of the member.
+// BootstrapConfigName is the name of the member's bootstrap ConfigMap.
 func BootstrapConfigName(member string) string { return member + "-door" }
 
 func state(d BootstrapMode) string {
@@ -248,14 +248,14 @@ func state(d BootstrapMode) string {
 	return "existing"
 }
 
-// cluster is etcd's --initial-cluster. Of a shut door it names nobody.
+// cluster is etcd's --initial-cluster. If the bootstrap is disabled, it names no member.
 func cluster(want *etcdv1.EtcdCluster, seen World, m Member, d BootstrapMode) string {
 	var all []string
 	switch d {
 	case BootstrapDisabled:
 		return "identity-in-use=http://identity-in-use.invalid:2380"
 	case BootstrapCluster:
-		for _, name := range memory(want).InitialMembers {
+		for _, name := range bootstrapState(want).InitialMembers {
 			all = append(all, name+"="+PeerURL(want, name))
 		}
 	case BootstrapJoin:
@@ -275,9 +275,8 @@ func peerURL(want *etcdv1.EtcdCluster, m Member) string {
 	return PeerURL(want, m.Name)
 }
 
-// networkPolicy lets only members reach the peer port. Where clients are named, members
-// and the operator are always among them: an operator that is kept out sees no quorum,
-// and heals nothing.
+// networkPolicy admits only members to the peer port. A list of clients always includes the
+// members and the operator: an operator without access sees no quorum and repairs nothing.
 func networkPolicy(want *etcdv1.EtcdCluster, operator string) *networkingv1.NetworkPolicy {
 	members := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(want)}}
 	clients := want.Spec.NetworkPolicy.Clients
@@ -298,7 +297,7 @@ func networkPolicy(want *etcdv1.EtcdCluster, operator string) *networkingv1.Netw
 	}
 }
 
-// operatorPeer is the operator's pods in their namespace.
+// operatorPeer selects the operator's pods in their namespace.
 func operatorPeer(namespace string) []networkingv1.NetworkPolicyPeer {
 	if namespace == "" {
 		return nil
@@ -314,7 +313,7 @@ func open(number int32) []networkingv1.NetworkPolicyPort {
 	return []networkingv1.NetworkPolicyPort{{Protocol: new(corev1.ProtocolTCP), Port: &p}}
 }
 
-// merged has the user's entries and ours, and ours win.
+// merged combines the user's entries with the operator's. The operator's entries win.
 func merged(users, our map[string]string) map[string]string {
 	all := map[string]string{}
 	maps.Copy(all, users)

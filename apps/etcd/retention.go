@@ -7,8 +7,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Retains reports whether volumes outlive the cluster: the last copy of data is deleted
-// only if the user asks for it.
+// Retains reports whether volumes outlive the cluster. Governor deletes the last copy of data
+// only if the user requests it.
 func Retains(want *etcdv1.EtcdCluster) bool {
 	return !Volatile(want) && want.Spec.Storage.Retention != etcdv1.Delete
 }
@@ -20,9 +20,8 @@ func retention(want *etcdv1.EtcdCluster) string {
 	return string(etcdv1.Delete)
 }
 
-// wrongOwners makes the cluster the owner of its volumes, or ends that. Kubernetes'
-// garbage collection deletes what has an owner with it, and nothing else, also while the
-// operator is away.
+// wrongOwners makes the cluster the owner of its volumes, or removes that owner. Kubernetes'
+// garbage collection deletes owned objects and no others, even while the operator is down.
 func wrongOwners(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	if Volatile(want) {
 		return lifecycle.Decision{}
@@ -31,18 +30,18 @@ func wrongOwners(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	if !differs {
 		return lifecycle.Decision{}
 	}
-	says := "The volumes of %s will be deleted with it."
+	message := "The volumes of %s will be deleted with it."
 	if Retains(want) {
-		says = "The volumes of %s will stay when it is deleted."
+		message = "The volumes of %s will stay when it is deleted."
 	}
-	s := step(SetRetention, Member{Name: want.Name}, "RetentionChanged", says, want.Name)
-	s = repair(with(s, ArgRetention, retention(want))) // it keeps no repair waiting
+	s := step(SetRetention, Member{Name: want.Name}, "RetentionChanged", message, want.Name)
+	s = repair(with(s, ArgRetention, retention(want))) // so that it delays no repair
 	s.Cause = lifecycle.CauseSpecChange
 	return lifecycle.Proceed(s)
 }
 
-// teardown is the one step of a deletion, of which Kubernetes does the rest. It does not
-// ask etcd, which may be down.
+// teardown is the only step of a deletion; Kubernetes does the rest. It does not query etcd,
+// which may be down.
 func teardown(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	if _, left := seen.find(func(m Member) bool {
 		return ours(m) && (m.Set.Exists || m.Volume.Exists && m.Volume.Owned && !m.Volume.Terminating)
@@ -57,32 +56,32 @@ func teardown(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(s)
 }
 
-// deletedVolumes says that the volume is deleted with the cluster.
+// deletedVolumes reports whether the volume is deleted with the cluster.
 func deletedVolumes(want *etcdv1.EtcdCluster, m Member) bool {
 	return ours(m) && m.Volume.Exists && (m.Volume.Owned || !Retains(want))
 }
 
-// teardownSentence says what a deletion takes and what it leaves, and how to have it otherwise.
+// teardownSentence describes what a deletion removes and what it keeps, and how to change that.
 func teardownSentence(want *etcdv1.EtcdCluster, seen World) string {
-	gone := seen.count(func(m Member) bool { return deletedVolumes(want, m) })
-	stay := seen.count(func(m Member) bool { return ours(m) && m.Volume.Exists }) - gone
-	said := "The members of " + want.Name + " go"
+	deleted := seen.count(func(m Member) bool { return deletedVolumes(want, m) })
+	kept := seen.count(func(m Member) bool { return ours(m) && m.Volume.Exists }) - deleted
+	said := "The members of " + want.Name + " are deleted"
 	switch {
 	case Volatile(want):
-		return fmt.Sprintf("%s, and all data with them: with spec.storage.medium %s there is no volume that could stay.", said, want.Spec.Storage.Medium)
-	case gone > 0:
-		return fmt.Sprintf("%s, and %s with all data. That cannot be undone; to keep the data, set spec.storage.retention to Retain first.",
-			said, volumesOf(gone))
+		return fmt.Sprintf("%s, and all data with them: spec.storage.medium %s has no volume to keep.", said, want.Spec.Storage.Medium)
+	case deleted > 0:
+		return fmt.Sprintf("%s, and %s with all data. This cannot be undone; to keep the data, set spec.storage.retention to Retain first.",
+			said, volumesOf(deleted))
 	}
 	return fmt.Sprintf("%s, and %s with the data. To delete the data too: kubectl delete pvc -n %s -l %s=%s",
-		said, staying(stay), want.Namespace, LabelCluster, want.UID)
+		said, staying(kept), want.Namespace, LabelCluster, want.UID)
 }
 
 func volumesOf(n int) string {
 	if n == 1 {
-		return "its volume goes"
+		return "its volume is deleted"
 	}
-	return fmt.Sprintf("their %d volumes go", n)
+	return fmt.Sprintf("their %d volumes are deleted", n)
 }
 
 func staying(n int) string {

@@ -67,10 +67,10 @@ func TestADeletionSaysWhatStays(t *testing.T) {
 		says  string
 	}{
 		"Retain": {stored("", ""), withOwners(false), lifecycle.ClassDisruptive, "their 3 volumes stay with the data. To delete the data too: kubectl delete pvc -n ns -l etcd.database.coreos.com/cluster-uid="},
-		"Delete": {stored("", etcdv1.Delete), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes go with all data. That cannot be undone"},
-		"Older":  {stored("", etcdv1.Delete), withOwners(false), lifecycle.ClassIrreversible, "their 3 volumes go with all data"},
-		"Late":   {stored("", etcdv1.Retain), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes go with all data"},
-		"Memory": {stored(etcdv1.Memory, ""), withOwners(false), lifecycle.ClassIrreversible, "with spec.storage.medium Memory there is no volume that could stay"},
+		"Delete": {stored("", etcdv1.Delete), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes are deleted with all data. This cannot be undone"},
+		"Older":  {stored("", etcdv1.Delete), withOwners(false), lifecycle.ClassIrreversible, "their 3 volumes are deleted with all data"},
+		"Late":   {stored("", etcdv1.Retain), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes are deleted with all data"},
+		"Memory": {stored(etcdv1.Memory, ""), withOwners(false), lifecycle.ClassIrreversible, "spec.storage.medium Memory has no volume to keep"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

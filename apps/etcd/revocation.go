@@ -15,19 +15,19 @@ import (
 )
 
 const (
-	// revokedReason is the reason of what follows from spec.tls.revokeBefore.
+	// revokedReason is the reason of all steps and conditions of spec.tls.revokeBefore.
 	revokedReason = "AuthorityRevoked"
-	// withdrawn is the Trust of worlds to come in which no revoked authority is left.
-	withdrawn = "withdrawn"
+	// trustAfterRevocation is the Trust of predicted worlds without any revoked authority.
+	trustAfterRevocation = "withdrawn"
 )
 
 func revokes(want *etcdv1.EtcdCluster) bool {
 	return managed(want) && want.Spec.TLS.RevokeBefore != nil
 }
 
-// revocation is what the recipe of an authority says: the declaration, and how members
-// have followed it. Reports are made only while they are waited for, so that a member
-// that restarts later changes no Secret.
+// revocation is the revocation part of an authority's certificate request: the declaration, and
+// the members' progress. Progress is reported only while it is needed, so that a member that
+// restarts later changes no Secret.
 func revocation(want *etcdv1.EtcdCluster, seen World, authority string) *lifecycle.Revocation {
 	if !revokes(want) {
 		return nil
@@ -46,7 +46,7 @@ func revocation(want *etcdv1.EtcdCluster, seen World, authority string) *lifecyc
 	return r
 }
 
-// revocationSeen is the phase of the authority that is behind, and what each trusts.
+// revocationSeen is the phase of the slowest authority, and the digest of each bundle.
 func revocationSeen(want *etcdv1.EtcdCluster, authorities []*corev1.Secret) (lifecycle.RevocationPhase, map[string]string) {
 	if !revokes(want) {
 		return "", nil
@@ -62,7 +62,7 @@ func revocationSeen(want *etcdv1.EtcdCluster, authorities []*corev1.Secret) (lif
 	return order[least], bundles
 }
 
-// running counts the members that read these authorities when they started.
+// running counts the members that read these authorities at their start.
 func (w World) running(trust string) (n, all int) {
 	return w.share(func(m Member) bool {
 		_, runs, _ := strings.Cut(m.Pod.Revision, ".")
@@ -70,11 +70,11 @@ func (w World) running(trust string) (n, all int) {
 	})
 }
 
-// renewed counts the members that show the certificates of their Secrets.
+// renewed counts the members that present the certificates of their Secrets.
 func (w World) renewed() (n, all int) { return w.share(func(m Member) bool { return m.Renewed }) }
 
-// share counts the members with a pod for which it is so, of all that are in etcd's list
-// or may come back.
+// share counts the members with a pod that satisfy the predicate, of all members that are listed
+// or may return.
 func (w World) share(is func(Member) bool) (n, all int) {
 	for _, m := range w.Members {
 		if ours(m) && (listed(m) || inKube(m)) {
@@ -87,10 +87,10 @@ func (w World) share(is func(Member) bool) (n, all int) {
 	return n, all
 }
 
-// revoking waits for what the members' reports bring about: the next authority signs when
-// all trust it, and the revoked one goes when nobody shows its certificates. The restarts
-// are those of any change of authorities.
-func revoking(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+// revocationProgress waits for the members' progress. The next authority signs once all members
+// trust it, and the revoked one is removed once no member presents its certificates. The
+// restarts are those of any change of authorities.
+func revocationProgress(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	if !revokes(want) {
 		return lifecycle.Decision{}
 	}
@@ -106,35 +106,35 @@ func revoking(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 
 func distributing(seen World) string {
 	if seen.Revocation == "" {
-		return "Another authority is made, and members learn to trust it before it signs certificates."
+		return "A new authority is being created; it signs certificates once all members trust it."
 	}
 	n, all := seen.running(seen.Trust)
-	return fmt.Sprintf("%d of %d members trust the authority that follows a revoked one; it signs certificates when all do.", n, all)
+	return fmt.Sprintf("%d of %d members trust the authority that replaces a revoked one; it signs certificates once all do.", n, all)
 }
 
 func replacing(seen World) string {
 	n, all := seen.renewed()
 	late := ""
 	if m, ok := seen.find(func(m Member) bool { return ours(m) && listed(m) && !m.Renewed }); ok {
-		late = fmt.Sprintf(" %s does not show its new certificate yet: the kubelet of the node %s brings it within about a minute.",
+		late = fmt.Sprintf(" %s does not present its new certificate yet: the kubelet of the node %s updates it within about a minute.",
 			m.Name, cmp.Or(m.Pod.Node, "unknown"))
 	}
-	return fmt.Sprintf("%d of %d members show certificates of the new authority; the revoked one is trusted until all do.%s", n, all, late)
+	return fmt.Sprintf("%d of %d members present certificates of the new authority; they trust the revoked one until all do.%s", n, all, late)
 }
 
-// revoked is the world after a wait: all certificates are signed again, or no ca.crt has
+// revoked is the world after a wait: all certificates are signed again, or no ca.crt contains
 // the revoked authority.
 func revoked(seen World, s lifecycle.Step) World {
 	if s.Name == AuthoritySigns {
 		seen.Revocation = lifecycle.RevocationReplacing
 		return seen
 	}
-	seen.Revocation, seen.Trust = lifecycle.RevocationComplete, withdrawn
+	seen.Revocation, seen.Trust = lifecycle.RevocationComplete, trustAfterRevocation
 	return seen
 }
 
-// revocationFact is the condition while authorities are revoked, and afterwards.
-func revocationFact(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition {
+// revocationCondition is the condition during and after a revocation.
+func revocationCondition(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition {
 	if !revokes(want) {
 		return nil
 	}
@@ -143,7 +143,7 @@ func revocationFact(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition 
 	n, all := seen.running(seen.Trust)
 	switch {
 	case seen.Revocation == lifecycle.RevocationScheduled:
-		c.Reason, c.Message = "Scheduled", "Authorities that were made before "+before+" are revoked when that time has come."
+		c.Reason, c.Message = "Scheduled", "Authorities created before "+before+" are revoked at that time."
 	case seen.Revocation == lifecycle.RevocationReplacing:
 		c.Reason, c.Message = "ReplacingCertificates", replacing(seen)
 	case seen.Revocation != lifecycle.RevocationComplete:
@@ -152,7 +152,7 @@ func revocationFact(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition 
 		c.Reason, c.Message = "RemovingTrust", fmt.Sprintf("%d of %d members have restarted without the revoked authority.", n, all)
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, "Revoked"
-		c.Message = "No member trusts an authority that was made before " + before + "."
+		c.Message = "No member trusts an authority created before " + before + "."
 	}
 	return []lifecycle.Condition{c}
 }

@@ -10,8 +10,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Annotations on a StatefulSet and on its pods, by which the driver sees what a pod
-// was made from.
+// Annotations on a StatefulSet and on its pods record the inputs of the pod template.
 const (
 	AnnotationRevision = "etcd.database.coreos.com/revision"
 	AnnotationVersion  = "etcd.database.coreos.com/version"
@@ -19,11 +18,12 @@ const (
 	AnnotationSnapshots = "etcd.database.coreos.com/snapshots"
 )
 
-// graceful is how long etcd has to hand over the leadership and close its files.
-const graceful = 30
+// defaultGracePeriod is the time in seconds in which etcd transfers the leadership and closes
+// its files.
+const defaultGracePeriod = 30
 
-// StatefulSet is the member at the version of the step that starts or restarts it.
-// The caller sets namespace and owner.
+// StatefulSet renders the member at the version of the step that starts or restarts it. The
+// caller sets namespace and owner.
 func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv1.StatefulSet, error) {
 	v, err := parse(s.Args[ArgVersion])
 	if err != nil {
@@ -37,7 +37,7 @@ func StatefulSet(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (*appsv
 			Replicas: new(int32(1)), ServiceName: want.Name,
 			Selector:            &metav1.LabelSelector{MatchLabels: labels},
 			PodManagementPolicy: appsv1.ParallelPodManagement,
-			// Only a Step deletes a pod; a change of the template alone never does.
+			// Only a step deletes a pod; a change of the template alone never does.
 			UpdateStrategy:       appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType},
 			RevisionHistoryLimit: new(int32(2)),
 			Template: corev1.PodTemplateSpec{
@@ -58,8 +58,8 @@ func annotations(s lifecycle.Step, v version) map[string]string {
 	return notes
 }
 
-// podLabels include those of the legacy operator: affinity rules that users wrote
-// then select by them.
+// podLabels include the labels of the legacy operator, so that the users' affinity rules still
+// match.
 func podLabels(want *etcdv1.EtcdCluster, member string) map[string]string {
 	legacy := map[string]string{"app": "etcd", "etcd_cluster": want.Name, "etcd_node": member}
 	return merged(merged(legacy, want.Spec.Pod.Labels), memberLabels(want, member))
@@ -72,10 +72,10 @@ func podSpec(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step, v version) 
 	return corev1.PodSpec{
 		Containers:                    []corev1.Container{main},
 		Volumes:                       volumes(want, member),
-		HostAliases:                   []corev1.HostAlias{itself(want, member)},
+		HostAliases:                   []corev1.HostAlias{ownHostAlias(want, member)},
 		AutomountServiceAccountToken:  new(false),
 		EnableServiceLinks:            new(false),
-		TerminationGracePeriodSeconds: orDefault(pod.TerminationGracePeriodSeconds, graceful),
+		TerminationGracePeriodSeconds: orDefault(pod.TerminationGracePeriodSeconds, defaultGracePeriod),
 		SecurityContext:               podSecurity(want),
 		Affinity:                      affinity(want),
 		TopologySpreadConstraints:     spreading(want),
@@ -87,10 +87,10 @@ func podSpec(want *etcdv1.EtcdCluster, seen World, s lifecycle.Step, v version) 
 	}
 }
 
-// itself spares the member the name service for its own name. Who joins compares the
-// addresses of all members, its own among them, and waits for a second when a name is not
-// known yet (pkg/netutil, resolveURL).
-func itself(want *etcdv1.EtcdCluster, member string) corev1.HostAlias {
+// ownHostAlias resolves the member's own name without DNS. A joining member compares the
+// addresses of all members, including its own, and waits a second for each unknown name
+// (pkg/netutil, resolveURL).
+func ownHostAlias(want *etcdv1.EtcdCluster, member string) corev1.HostAlias {
 	return corev1.HostAlias{IP: "127.0.0.1", Hostnames: []string{podHost(want, member)}}
 }
 
@@ -133,10 +133,10 @@ func data(want *etcdv1.EtcdCluster, member string) corev1.VolumeSource {
 // DataVolume is the name of the volume with etcd's data in a member's pod.
 const DataVolume = "data"
 
-// ClaimName has the cluster's UID in it: a cluster that is made again under the
-// same name looks for other volumes, and no label decides whose a claim is.
+// ClaimName contains a hash of the cluster's UID: a recreated cluster of the same name looks for
+// other volumes, and the owner of a claim does not depend on a label.
 func ClaimName(want *etcdv1.EtcdCluster, member string) string {
-	return member + "-" + incarnation(want)
+	return member + "-" + uidHash(want)
 }
 
 // ClaimLabels are the labels of the member's claim. They only help to find it.
@@ -146,8 +146,8 @@ func ClaimLabels(want *etcdv1.EtcdCluster, member string) map[string]string {
 	return labels
 }
 
-// Claim is the volume of the member that the step starts or restarts, or nil if it
-// has none of its own. The caller sets the owner if the cluster does not retain it.
+// Claim is the PersistentVolumeClaim of the member that the step starts or restarts, or nil if
+// the data is in the pod. The caller sets the owner if the cluster does not retain the claim.
 func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeClaim {
 	if Volatile(want) {
 		return nil
@@ -183,7 +183,7 @@ func podSecurity(want *etcdv1.EtcdCluster) *corev1.PodSecurityContext {
 	}
 }
 
-// affinity prefers a node of its own for each member, and refuses none.
+// affinity prefers a separate node for each member, and excludes none.
 func affinity(want *etcdv1.EtcdCluster) *corev1.Affinity {
 	if a := want.Spec.Pod.Affinity; a != nil {
 		return a

@@ -10,68 +10,68 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Steps. Each touches one of the two systems only, so a crash within a step leaves
-// nothing that its own rule does not finish.
+// Steps. Each changes only one of the two systems, so the step's own rule finishes a step that
+// a crash interrupted.
 const (
-	// FormCluster starts the first members, all at once: none has data yet, and they need
-	// each other. Args: members, and those of StartMember.
+	// FormCluster starts all first members at once: none has data yet, and they need each
+	// other. Args: members, and those of StartMember.
 	FormCluster = "FormCluster"
-	// StartMember makes the member's volume, if it is not there, and then its
-	// StatefulSet. Args: version, revision, exposed, size of a volume that is made.
+	// StartMember creates the member's volume, if it does not exist, and then its
+	// StatefulSet. Args: version, revision, exposed, size of a new volume.
 	StartMember = "StartMember"
 	// AddLearner and AddVoter add a member to etcd's list. Args: peerURL.
 	AddLearner = "AddLearner"
 	AddVoter   = "AddVoter"
 	// Promote makes a learner a voter. Args: id.
 	Promote = "Promote"
-	// AddToService leads clients to the member, by a label on its StatefulSet's template and on
-	// its pod.
+	// AddToService adds the member to the client Service, by a label on its StatefulSet's
+	// template and on its pod.
 	AddToService = "AddToService"
-	// RewriteMemberEntry writes the member's entry in etcd's list as it is, so that there is one more
-	// entry in the log. Args: id, peerURL.
+	// RewriteMemberEntry writes the member's entry in etcd's list unchanged, which adds an entry
+	// to the log. Args: id, peerURL.
 	RewriteMemberEntry = "RewriteMemberEntry"
-	// MoveLeader gives the leadership to the target. Args: id, from.
+	// MoveLeader transfers the leadership to the target. Args: id, from.
 	MoveLeader = "MoveLeader"
-	// RemoveMember takes a member from etcd's list. Args: id.
+	// RemoveMember removes a member from etcd's list. Args: id.
 	RemoveMember = "RemoveMember"
 	// DeleteMember deletes the member's StatefulSet and its volume.
 	DeleteMember = "DeleteMember"
-	// SetRetention makes the cluster the owner of its volumes, or ends that. Args:
+	// SetRetention makes the cluster the owner of its volumes, or removes that owner. Args:
 	// retention.
 	SetRetention = "SetRetention"
 	// DeleteCluster does SetRetention for members that have a StatefulSet. Kubernetes
 	// deletes what has an owner. Args: retention.
 	DeleteCluster = "DeleteCluster"
 	// Restart writes the version on the member's claim, gives its StatefulSet the new
-	// template and ends the pod that was made from another. Args: version,
+	// template and deletes the pod that was created from another one. Args: version,
 	// revision, exposed, budget.
 	Restart = "Restart"
-	// Disarm ends the alarm NOSPACE of the member. Args: id.
+	// Disarm clears the alarm NOSPACE of the member. Args: id.
 	Disarm = "Disarm"
-	// GrowVolume asks for more storage. Args: size in bytes.
+	// GrowVolume requests more storage. Args: size in bytes.
 	GrowVolume = "GrowVolume"
-	// RestoreSet applies the member's StatefulSet again after somebody edited it. Args:
+	// RestoreSet applies the member's StatefulSet again after a manual edit. Args:
 	// version, revision, exposed.
 	RestoreSet = "RestoreStatefulSet"
-	// LabelPod gives the member's pod the labels of its StatefulSet's template again.
+	// LabelPod restores the labels of the StatefulSet's template on the member's pod.
 	LabelPod = "LabelPod"
-	// LabelVolume gives the member's claim its labels again.
+	// LabelVolume restores the labels of the member's claim.
 	LabelVolume = "LabelVolume"
 	// UpdatePeerURL writes the member's peer URL in etcd's list. Args: id, peerURL.
 	UpdatePeerURL = "UpdatePeerURL"
 )
 
-// What is waited for.
+// Waits.
 const (
-	// Formed: the cluster has come into being.
+	// Formed: the cluster exists.
 	Formed = "Formed"
 	// Serving: the member answers linearizable reads.
 	Serving = "Serving"
 	// CaughtUp: the learner's log is nearly as long as the leader's.
 	CaughtUp = "CaughtUp"
-	// QuorumBack: so many members came back that they agree again.
+	// QuorumBack: enough members serve to form a quorum again.
 	QuorumBack = "QuorumBack"
-	// BootstrapConfigWritten: the member's door stands as it should. Args: door.
+	// BootstrapConfigWritten: the member's bootstrap ConfigMap has the declared mode. Args: bootstrap.
 	BootstrapConfigWritten = "BootstrapConfigWritten"
 	// SnapshotTaken: the members' snapshots cover what a release before 3.6 wrote.
 	SnapshotTaken = "SnapshotTaken"
@@ -81,7 +81,7 @@ const (
 	AuthorityDropped = "AuthorityDropped"
 )
 
-// Keys of Args. OverBudget is the value of ArgBudget that ends a pod without asking the
+// Keys of Args. OverBudget is the value of ArgBudget for deleting a pod regardless of the
 // disruption budget.
 const (
 	ArgMembers   = "members"
@@ -96,13 +96,13 @@ const (
 	ArgBudget    = "budget"
 	ArgRetention = "retention"
 	OverBudget   = "over"
-	// ArgSnapshots is absent where the member writes snapshots as usual.
+	// ArgSnapshots is absent if the member uses the usual snapshot count.
 	ArgSnapshots = "snapshots"
 )
 
 func hex(id uint64) string { return strconv.FormatUint(id, 16) }
 
-// step fills in what all steps have. The message says why.
+// step sets the fields that all steps have. The message states the reason.
 func step(name string, m Member, reason, format string, args ...any) lifecycle.Step {
 	return lifecycle.Step{
 		Name: name, Target: m.Name, Class: lifecycle.ClassRoutine, Intent: lifecycle.IntentChange, Cause: lifecycle.CauseSpecChange,
@@ -110,7 +110,7 @@ func step(name string, m Member, reason, format string, args ...any) lifecycle.S
 	}
 }
 
-// repair marks the step as one that brings back what the world lost.
+// repair marks the step as one that restores what a fault removed.
 func repair(s lifecycle.Step) lifecycle.Step {
 	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseFault
 	return s
@@ -126,7 +126,7 @@ func with(s lifecycle.Step, key, value string) lifecycle.Step {
 	return s
 }
 
-// start makes a volume of the wanted size, unless the member has one.
+// start includes the size of a new volume, unless the member has a volume.
 func start(want desired, m Member, v version, reason, format string, args ...any) lifecycle.Step {
 	s := step(StartMember, m, reason, format, args...)
 	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
@@ -138,7 +138,7 @@ func start(want desired, m Member, v version, reason, format string, args ...any
 	return setTemplate(s, m, v, want)
 }
 
-// setTemplate says what the member's pods are made from.
+// setTemplate records the inputs of the member's pods.
 func setTemplate(s lifecycle.Step, m Member, v version, want desired) lifecycle.Step {
 	if often := want.snapshots(v); often != Usual {
 		s = with(s, ArgSnapshots, string(often))
@@ -146,8 +146,8 @@ func setTemplate(s lifecycle.Step, m Member, v version, want desired) lifecycle.
 	return with(with(with(s, ArgVersion, v.String()), ArgRevision, want.revision), ArgExposed, string(exposure(m)))
 }
 
-// exposure is as it was. Who has had a vote and lost its StatefulSet served before; all
-// others are hidden until they serve, and so is who may be a learner, for nobody can tell.
+// exposure stays unchanged. A voter that has started and lost its StatefulSet served before. All
+// other members are hidden until they serve, including those that may be learners.
 func exposure(m Member) Exposure {
 	switch {
 	case m.Set.Exposure != Unlabelled:
@@ -158,15 +158,15 @@ func exposure(m Member) Exposure {
 	return Hidden
 }
 
-// formCluster starts those of the first members that have not been started.
+// formCluster starts the first members that have not started yet.
 func formCluster(want desired, names []string) lifecycle.Step {
-	s := start(want, Member{Name: want.Name}, want.next, "Bootstrapping", "%s begin the cluster together.", strings.Join(names, ", "))
+	s := start(want, Member{Name: want.Name}, want.next, "Bootstrapping", "%s start the cluster together.", strings.Join(names, ", "))
 	s.Name = FormCluster
-	s = with(s, ArgExposed, string(Exposed)) // nobody else is there
+	s = with(s, ArgExposed, string(Exposed)) // there are no other members
 	return with(s, ArgMembers, strings.Join(names, ","))
 }
 
-// Each returns the steps on single members that the step consists of.
+// Each returns the single-member steps that the step consists of.
 func Each(s lifecycle.Step) []lifecycle.Step {
 	if s.Name != FormCluster {
 		return []lifecycle.Step{s}
@@ -202,7 +202,7 @@ func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.S
 	return with(with(s, ArgID, hex(to.ID)), ArgFrom, hex(from.ID))
 }
 
-// await is a wait for something about the member.
+// await waits for the member to reach a state.
 func await(name string, m Member, since time.Time, reason, format string, args ...any) lifecycle.Decision {
 	return lifecycle.WaitFor(step(name, m, reason, format, args...), since)
 }

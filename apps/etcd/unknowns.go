@@ -3,15 +3,15 @@ package etcd
 // Unknowns is one of the [Abilities].
 func (Planner) Unknowns(seen World) []string {
 	if seen.Leaving {
-		return nil // etcd is not asked any more
+		return nil // Governor no longer queries etcd
 	}
 	var all []string
 	if !seen.Listed && len(seen.Members) > 0 {
-		all = append(all, "The member list is as Kubernetes has it: no member with a quorum behind it answers.")
+		all = append(all, "The member list in etcd: no member with a quorum answers. The list is derived from Kubernetes.")
 	}
 	for _, m := range seen.Members {
 		if m.Health == Unknown && (m.Role != Outside || m.Pod.Exists) {
-			all = append(all, "How "+m.Name+" is: it does not answer.")
+			all = append(all, "The state of "+m.Name+": it does not answer.")
 		}
 	}
 	return all

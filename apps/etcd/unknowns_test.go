@@ -19,8 +19,8 @@ func TestDoubts(t *testing.T) {
 		want   []string
 	}{
 		"Clear":   {"everybody answers", serving(3).World, nil},
-		"Silent":  {"who does not answer may be anything", serving(3).with("e-2", down(0)).World, []string{"How e-2 is: it does not answer."}},
-		"List":    {"the list may be old", unlisted, []string{"The member list is as Kubernetes has it: no member with a quorum behind it answers."}},
+		"Silent":  {"who does not answer may be anything", serving(3).with("e-2", down(0)).World, []string{"The state of e-2: it does not answer."}},
+		"List":    {"the list may be old", unlisted, []string{"The member list in etcd: no member with a quorum answers. The list is derived from Kubernetes."}},
 		"None":    {"of a cluster that is not there nothing is in doubt", etcd.World{}, nil},
 		"Leaving": {"who goes is not asked", leaving, nil},
 	}

@@ -9,13 +9,13 @@ import (
 )
 
 // etcd before 3.6 writes entries of the old API into its log, such as a member's first
-// publication. 3.6 reads them, 3.7 ends with a panic (server/etcdserver, applyEntryNormal of
+// publication. 3.6 reads them, 3.7 panics (server/etcdserver, applyEntryNormal of
 // 3.6 and apply.Apply of 3.7). A member starts from its last snapshot and applies the log
-// after it. So a member may get 3.7 when its snapshot covers what an older release wrote.
+// after it. A member may therefore get 3.7 once its snapshot covers the older entries.
 //
-// In 3.6 the storage version says that the member has applied the change of the cluster's
-// version to 3.6. No older release wrote anything after that. A member that takes a snapshot
-// at every second entry has covered all before it.
+// In 3.6 the storage version shows that the member has applied the change of the cluster's
+// version to 3.6. No older release wrote entries after that. A member that takes a snapshot at
+// every second entry then covers all earlier entries.
 const (
 	readsOldEntries = 6
 	newFormatOnly   = 7
@@ -30,10 +30,10 @@ const (
 	Frequent Snapshots = "Frequent"
 )
 
-// OldLog says that 3.7 may not be able to read the member's log. A member that a Restart gave
-// 3.7 had a snapshot, unless its last words say otherwise.
+// OldLog reports that 3.7 may be unable to read the member's log. A member that a Restart moved
+// to 3.7 had a snapshot, unless its termination message shows otherwise.
 func OldLog(want *etcdv1.EtcdCluster, m Member, storageVersion, lastWords string) bool {
-	if first, err := parse(memory(want).FirstVersion); err == nil && first.minor >= readsOldEntries {
+	if first, err := parse(bootstrapState(want).FirstVersion); err == nil && first.minor >= readsOldEntries {
 		return false
 	}
 	if v, err := parse(m.Set.Version); err == nil && v.minor >= newFormatOnly {
@@ -43,12 +43,12 @@ func OldLog(want *etcdv1.EtcdCluster, m Member, storageVersion, lastWords string
 	return err != nil || storage.minor < readsOldEntries || m.Pod.Snapshots != Frequent
 }
 
-// cannotRead says that 3.7 ended at an entry of the old API.
+// cannotRead reports that 3.7 panicked at an entry of the old API.
 func cannotRead(lastWords string) bool {
 	return strings.Contains(lastWords, "unmarshal should never fail") || strings.Contains(lastWords, "pbutil.MustUnmarshalMessage(")
 }
 
-// SnapshotCoversOldLog promises that no member gets 3.7 that would end at an entry of an
+// SnapshotCoversOldLog promises that no member moves to 3.7 that would panic at an entry of an
 // older release.
 var SnapshotCoversOldLog = lifecycle.Gate[World]{
 	Name:      "SnapshotCoversOldLog",
@@ -64,13 +64,13 @@ func runs37(m Member) bool {
 	return err == nil && ours(m) && v.minor >= newFormatOnly
 }
 
-// beyond says that the members are to have 3.7 or newer.
-func beyond(want *etcdv1.EtcdCluster, seen World) bool {
+// targets37 reports that the target version is 3.7 or newer.
+func targets37(want *etcdv1.EtcdCluster, seen World) bool {
 	to, err := target(want)
 	return err == nil && to.minor >= newFormatOnly && refusal(present(want, seen), to) == ""
 }
 
-// readable is the version that the member may get next: 3.6 as long as 3.7 cannot read its log.
+// readable is the next version for the member: 3.6 as long as 3.7 cannot read its log.
 func (g desired) readable(m Member, next version) version {
 	if !m.OldLog || next.minor < newFormatOnly {
 		return next
@@ -81,35 +81,36 @@ func (g desired) readable(m Member, next version) version {
 	return version{next.major, readsOldEntries, newest[readsOldEntries]}
 }
 
-// snapshots is how often a member of the version writes one: all the time, where 3.7 comes next.
+// snapshots is the snapshot frequency of a member at the version: frequent before an upgrade to
+// 3.7.
 func (g desired) snapshots(v version) Snapshots {
-	first, err := parse(memory(g.EtcdCluster).FirstVersion)
-	if g.beyond && v.minor == readsOldEntries && (err != nil || first.minor < readsOldEntries) {
+	first, err := parse(bootstrapState(g.EtcdCluster).FirstVersion)
+	if g.targets37 && v.minor == readsOldEntries && (err != nil || first.minor < readsOldEntries) {
 		return Frequent
 	}
 	return Usual
 }
 
-// uncovered waits until the members' snapshots cover what an older release wrote.
-func uncovered(want desired, seen World) lifecycle.Decision {
+// snapshotPending waits until the members' snapshots cover the entries of older releases.
+func snapshotPending(want desired, seen World) lifecycle.Decision {
 	old := func(m Member) bool { return ourListed(m) && m.OldLog && m.Set.Snapshots == Frequent }
 	m, ok := seen.find(old)
-	if !ok || !want.beyond {
+	if !ok || !want.targets37 {
 		return lifecycle.Decision{}
 	}
 	return await(SnapshotTaken, Member{Name: want.Name}, m.Pod.Since, "TakingSnapshot",
-		"etcd 3.7 cannot read what a release before 3.6 wrote; %s takes a snapshot that covers it.", m.Name)
+		"etcd 3.7 cannot read log entries of a release before 3.6; %s is taking a snapshot that covers them.", m.Name)
 }
 
-// halted says that members without volumes are not replaced with 3.7 yet: a leader of 3.6
-// would send its log to them. Once one of them runs, no leader does.
-func halted(want *etcdv1.EtcdCluster, seen World) bool {
+// waitsForSnapshot reports that members without volumes are not replaced with 3.7 yet: a leader
+// of 3.6 would send its log to them. Once one of them runs 3.7, no leader does.
+func waitsForSnapshot(want *etcdv1.EtcdCluster, seen World) bool {
 	_, begun := seen.find(func(m Member) bool { return ourListed(m) && runs37(m) && !m.OldLog })
 	_, old := seen.find(func(m Member) bool { return ourListed(m) && m.OldLog })
 	return Volatile(want) && old && !begun
 }
 
-// snapshotFlags come last: they also override flags of the user.
+// snapshotFlags come last, so that they override the user's flags.
 func snapshotFlags(want *etcdv1.EtcdCluster, s Snapshots) []string {
 	switch {
 	case s != Frequent:

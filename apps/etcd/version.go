@@ -9,20 +9,20 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Newest is what a cluster gets that names no version: the newest release that the
-// operator is tested with as a default.
+// Newest is the version of a cluster that declares none: the newest release that the operator is
+// tested with as a default.
 const Newest = "3.6.16"
 
 // version is a release of etcd.
 type version struct{ major, minor, patch int }
 
-// newest known patch of each minor release; a release named "3.6" means it.
+// newest is the newest known patch of each minor release; "3.6" stands for it.
 var newest = map[int]int{2: 32, 3: 25, 4: 23, 5: 35, 6: 16, 7: 3}
 
-// last is the newest minor release that is known.
+// last is the newest known minor release.
 const last = 7
 
-// What a minor release can do; an older one cannot.
+// Features and the minor releases that introduce them.
 const (
 	leaderMoves  = 3 // CHANGELOG-3.3: MoveLeader
 	metricsPort  = 3 // CHANGELOG-3.3: --listen-metrics-urls
@@ -34,14 +34,14 @@ const (
 	featureGates = 6 // CHANGELOG-3.6: --feature-gates instead of --experimental-*
 )
 
-// sound is the first patch from which a minor release may be upgraded to the next:
-// before 3.5.26 a promoted member may be a learner again in 3.6 (etcd-io/etcd
-// issues 19557 and 20793).
-var sound = map[int]int{5: 26}
+// minSourcePatch is the first patch of a minor release that may be upgraded to the next one:
+// before 3.5.26 a promoted member may be a learner again in 3.6 (etcd-io/etcd issues 19557
+// and 20793).
+var minSourcePatch = map[int]int{5: 26}
 
-// worth is the first patch of a minor release that may be upgraded to: 3.5.0 to
-// 3.5.2 lose consistency after a crash (etcd-io/etcd issues 13514 and 13766).
-var worth = map[int]int{5: 3}
+// minTargetPatch is the first patch of a minor release that may be upgraded to: 3.5.0 to 3.5.2
+// lose consistency after a crash (etcd-io/etcd issues 13514 and 13766).
+var minTargetPatch = map[int]int{5: 3}
 
 // parse reads "3.6.16", "v3.6.16" or "3.6", whose patch is the newest known.
 func parse(s string) (version, error) {
@@ -80,11 +80,11 @@ func compare(a, b version) int {
 	return cmp.Or(cmp.Compare(a.major, b.major), cmp.Compare(a.minor, b.minor), cmp.Compare(a.patch, b.patch))
 }
 
-// nextVersion is the next version on the way from one to another: one minor release at a
-// time, each left only from a patch that is sound (etcd.io/docs, upgrades). Back it
-// goes only within a minor release.
+// nextVersion is the next version of an upgrade path: one minor release at a time, each left
+// only from a sound patch (etcd.io/docs, upgrades). A downgrade is possible only within a minor
+// release.
 func nextVersion(from, to version) version {
-	switch need := sound[from.minor]; {
+	switch need := minSourcePatch[from.minor]; {
 	case from.minor >= to.minor:
 		return to
 	case from.patch < need:
@@ -96,9 +96,9 @@ func nextVersion(from, to version) version {
 	return version{from.major, minor, newest[minor]}
 }
 
-// forGood marks the step with which the last member leaves a minor release: etcd then
-// writes the newer format, and no way leads back.
-func forGood(want desired, seen World, m Member, to version, s lifecycle.Step) lifecycle.Step {
+// markIrreversible marks the step with which the last member leaves a minor release: etcd then
+// writes the newer format, and cannot be downgraded.
+func markIrreversible(want desired, seen World, m Member, to version, s lifecycle.Step) lifecycle.Step {
 	older := func(m Member) bool {
 		v, err := parse(ran(want.EtcdCluster, m))
 		return err == nil && ourListed(m) && v.minor < to.minor
@@ -106,20 +106,20 @@ func forGood(want desired, seen World, m Member, to version, s lifecycle.Step) l
 	if _, others := seen.find(func(o Member) bool { return o.Name != m.Name && older(o) }); others || !older(m) {
 		return s
 	}
-	s.Message += fmt.Sprintf(" With it the whole cluster is at 3.%d and cannot go back.", to.minor)
+	s.Message += fmt.Sprintf(" After this step the whole cluster runs 3.%d and cannot be downgraded.", to.minor)
 	return class(s, lifecycle.ClassIrreversible)
 }
 
-// refusal is why one version cannot follow another; empty if it can.
+// refusal is the reason why one version cannot follow another; empty if it can.
 func refusal(from, to version) string {
 	switch {
 	case from == (version{}) || from == to:
 		return ""
 	case to.minor < from.minor:
-		return fmt.Sprintf("etcd %s cannot go back to %s while it runs: its data has the newer format. "+
+		return fmt.Sprintf("etcd %s cannot be downgraded to %s: its data has the newer format. "+
 			"Set spec.version to 3.%d or newer, or restore a backup into a new cluster", from, to, from.minor)
-	case to.minor != from.minor && to.patch < worth[to.minor]:
-		return fmt.Sprintf("etcd %s can lose data after a crash. Set spec.version to 3.%d.%d or newer", to, to.minor, worth[to.minor])
+	case to.minor != from.minor && to.patch < minTargetPatch[to.minor]:
+		return fmt.Sprintf("etcd %s can lose data after a crash. Set spec.version to 3.%d.%d or newer", to, to.minor, minTargetPatch[to.minor])
 	}
 	return ""
 }

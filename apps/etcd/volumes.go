@@ -11,10 +11,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// smallVolume grows volumes that can grow. Growing disturbs no member and needs no
-// quorum, and a member on a full disk serves only after it.
-func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return small(want, seen, m) && m.Volume.Problem == "" && !m.Volume.Pending })
+// growVolume grows volumes that can grow. Growth disturbs no member and needs no quorum, and a
+// member with a full disk serves only after it.
+func growVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
+	m, ok := seen.find(func(m Member) bool { return tooSmall(want, seen, m) && m.Volume.Problem == "" && !m.Volume.Pending })
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -23,19 +23,19 @@ func smallVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(with(s, ArgSize, strconv.FormatInt(size.Value(), 10)))
 }
 
-// stuckVolume reports a volume that Kubernetes does not let grow. Repairs come before it.
+// stuckVolume reports a volume that Kubernetes does not let grow. Repairs precede it.
 func stuckVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return small(want, seen, m) && m.Volume.Problem != "" })
+	m, ok := seen.find(func(m Member) bool { return tooSmall(want, seen, m) && m.Volume.Problem != "" })
 	if !ok {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("VolumeCannotGrow", fmt.Sprintf(
-		"The volume of %s cannot grow to %s: %s. Remove the cause; spec.storage.size cannot be set back, as volumes only grow.",
+		"The volume of %s cannot grow to %s: %s. Remove the cause; spec.storage.size cannot be reduced, because volumes only grow.",
 		m.Name, want.Spec.Storage.Size, m.Volume.Problem))
 }
 
-// small says that the member stays, and that its volume is smaller than declared.
-func small(want *etcdv1.EtcdCluster, seen World, m Member) bool {
+// tooSmall reports that the member stays, and that its volume is smaller than declared.
+func tooSmall(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	size := want.Spec.Storage.Size
 	if Volatile(want) || size == nil || !ours(m) || seen.Listed && !listed(m) {
 		return false
@@ -43,10 +43,10 @@ func small(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	return m.Volume.Exists && !m.Volume.Lost && !m.Volume.Terminating && m.Volume.Size < size.Value()
 }
 
-// roomForPod makes the pod of a member again that could not run before its volume grew. Some
-// storage grows the filesystem only at a mount, and the kubelet waits up to five minutes
-// before it tries a container again. A member that serves keeps its pod.
-func roomForPod(want desired, seen World) lifecycle.Decision {
+// restartAfterGrowth recreates the pod of a member that could not run before its volume grew.
+// Some storage grows the filesystem only at a mount, and the kubelet waits up to five minutes
+// before it retries a container. A serving member keeps its pod.
+func restartAfterGrowth(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
 		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff && !m.Pod.Leaving && !seen.serving(m) && !m.Volume.Terminating && !obstructed(m)
 	})
@@ -54,20 +54,20 @@ func roomForPod(want desired, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(repair(restart(want, m, want.after(m), "VolumeGrown",
-		"%s could not run, and its volume has grown since: it starts again.", m.Name)))
+		"%s could not run, and its volume has grown since; Governor restarts it.", m.Name)))
 }
 
 const (
-	// logSpace is what the log may take of a volume: five files of 64 MiB that etcd keeps
+	// logSpace is the log's maximum share of a volume: five files of 64 MiB that etcd keeps
 	// (--max-wals), one that it writes and two that it reserves.
 	logSpace = 512 << 20
-	// mostQuota is the largest quota that etcd advises, and usualQuota its default.
-	mostQuota  = 8 << 30
-	usualQuota = 2 << 30
+	// maxQuota is the largest quota that etcd recommends, and defaultQuota its default.
+	maxQuota     = 8 << 30
+	defaultQuota = 2 << 30
 )
 
-// quota is the size of the database at which etcd refuses writes; 0 leaves it to etcd. The
-// volume then has room for a second copy, which a snapshot from the leader needs.
+// quota is the size of the database at which etcd refuses writes; 0 leaves the default to etcd.
+// It leaves room on the volume for a second copy, which a snapshot from the leader needs.
 func quota(want *etcdv1.EtcdCluster, seen World) int64 {
 	size := want.Spec.Storage.Size
 	switch q := want.Spec.Options.Quota; {
@@ -76,18 +76,18 @@ func quota(want *etcdv1.EtcdCluster, seen World) int64 {
 	case size == nil || setsQuota(want):
 		return 0
 	}
-	fits := min(max(size.Value()/4, (size.Value()-logSpace)/2), mostQuota)
-	return max(fits, inUse(want, seen))
+	fits := min(max(size.Value()/4, (size.Value()-logSpace)/2), maxQuota)
+	return max(fits, minQuota(want, seen))
 }
 
-// setsQuota says that the user's environment sets the quota. A flag would override it.
+// setsQuota reports whether the user's environment sets the quota. A flag would override it.
 func setsQuota(want *etcdv1.EtcdCluster) bool {
 	return slices.ContainsFunc(want.Spec.Pod.Env, func(e corev1.EnvVar) bool { return e.Name == "ETCD_QUOTA_BACKEND_BYTES" })
 }
 
-// inUse is twice the largest database that is known, up to etcd's default quota: a member
-// that ran with the default must not find itself beyond its quota after a restart.
-func inUse(want *etcdv1.EtcdCluster, seen World) int64 {
+// minQuota is twice the largest known database, up to etcd's default quota: a member that ran
+// with the default must not exceed its quota after a restart.
+func minQuota(want *etcdv1.EtcdCluster, seen World) int64 {
 	var largest int64
 	for _, m := range seen.Members {
 		largest = max(largest, m.DBSize)
@@ -97,5 +97,5 @@ func inUse(want *etcdv1.EtcdCluster, seen World) int64 {
 			largest = max(largest, m.DBSize.Value())
 		}
 	}
-	return min(2*largest, usualQuota)
+	return min(2*largest, defaultQuota)
 }

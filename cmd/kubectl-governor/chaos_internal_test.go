@@ -28,7 +28,7 @@ func stopped() experiment.Report {
 				Number: 1, At: began.Add(time.Second), Instance: "etcdcluster/e", Manipulation: "pod-evict", Sentence: "A drain evicts a Pod.",
 				Objects: []string{"e-1-0"}, Outcome: experiment.Healed, HealedAfter: span(4100 * time.Millisecond), Pods: 3, LeastReady: 2,
 				NotReadyFor: span(3 * time.Second), Steps: []string{"Restart e-1 (PodMissing, Succeeded)"},
-				Seen: []experiment.Seen{{After: span(1100 * time.Millisecond), What: "Ready=false MemberNotServing: e-1 does not serve; it is waited for."}},
+				Seen: []experiment.Seen{{After: span(1100 * time.Millisecond), What: "Ready=false MemberNotServing: e-1 does not serve; Governor waits for it."}},
 			},
 			{
 				Number: 2, At: began.Add(20 * time.Second), Instance: "etcdcluster/e", Manipulation: "pod-isolate", Sentence: "A NetworkPolicy refuses all ingress.",

@@ -65,7 +65,7 @@ func (v *adversary) anywhere(ctx context.Context, do func(context.Context, *grpc
 	return err
 }
 
-// errTooFew refuses what would take the quorum, as a person who knows etcd does.
+// errTooFew refuses what would break the quorum, as a person who knows etcd does.
 var errTooFew = errors.New("too few voters answer for that")
 
 var orders = map[string]func(order) error{

@@ -131,7 +131,7 @@ func (c *cluster) events(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		for _, words := range []string{"Bootstrapping", "begin the cluster together", "AsDeclared"} {
+		for _, words := range []string{"Bootstrapping", "start the cluster together", "AsDeclared"} {
 			if !contains(story, words) {
 				return fmt.Errorf("%w: nothing is told of %s:\n%s", errNotYet, words, story)
 			}

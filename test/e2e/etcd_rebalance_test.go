@@ -51,7 +51,7 @@ func TestEtcdMovesAMemberToAZoneThatOpens(t *testing.T) {
 		t.Fatalf("the members are in %v", c.zones(t))
 	}
 	said := condition(t, before, "FaultTolerant").Message
-	if !contains(said, "would take the quorum. With spec.rebalance: Automatic Governor moves members") {
+	if !contains(said, "would break the quorum. With spec.rebalance: Automatic, Governor moves members") {
 		t.Errorf("it is told %q", said)
 	}
 	cordon(t, "n3", false)

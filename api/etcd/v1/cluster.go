@@ -91,7 +91,7 @@ type EtcdClusterSpec struct {
 	// +optional
 	ReplaceAfter *metav1.Duration `json:"replaceAfter,omitempty"`
 
-	// Rebalance is what happens when the loss of one zone or node would take the quorum, and
+	// Rebalance is what happens when the loss of one zone or node would break the quorum, and
 	// another zone or node with room would end that. Automatic moves one member at a time: a
 	// new member joins and serves, and then an old one goes, which costs a full copy of the
 	// data. Manual, the default, only reports it in the condition FaultTolerant.

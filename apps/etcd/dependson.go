@@ -8,9 +8,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// DependsOn is one of the [Abilities]. A step that starts a pod needs the ConfigMaps and
-// Secrets that the pod reads, its door above all. Other steps need no object: what they rely
-// on, such as a shut door, is seen in the world.
+// DependsOn is one of the [Abilities]. A step that starts a pod needs the ConfigMaps and Secrets
+// that the pod reads, above all its bootstrap ConfigMap. Other steps need no object: what they
+// rely on, such as a disabled bootstrap ConfigMap, is observed in the world.
 func (Planner) DependsOn(want *etcdv1.EtcdCluster, s lifecycle.Step, kind string, obj lifecycle.Object) bool {
 	switch s.Name {
 	case FormCluster:
@@ -22,7 +22,8 @@ func (Planner) DependsOn(want *etcdv1.EtcdCluster, s lifecycle.Step, kind string
 	return false
 }
 
-// memberIn is the member whose object has the name; empty if it is the cluster's.
+// memberIn returns the member whose object has the name. It is empty for an object of the whole
+// cluster.
 func memberIn(want *etcdv1.EtcdCluster, name string) string {
 	rest, _ := strings.CutPrefix(name, want.Name+"-")
 	number, _, found := strings.Cut(rest, "-")
