@@ -1,5 +1,5 @@
-// Package v1 is the API of etcd clusters, etcd.database.coreos.com/v1. It is the
-// version that is stored; v1beta2 is the legacy API of the same kinds.
+// Package v1 is the API of etcd clusters, etcd.database.coreos.com/v1. It is the storage
+// version; v1beta2 is the legacy API of the same kinds.
 //
 // +kubebuilder:object:generate=true
 // +groupName=etcd.database.coreos.com

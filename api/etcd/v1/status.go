@@ -5,10 +5,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Phase is the state in one word, for humans.
+// Phase is the state of the cluster in one word, for people.
 type Phase string
 
-// The phases.
+// Phases.
 const (
 	Creating    Phase = "Creating"
 	Running     Phase = "Running"
@@ -17,167 +17,169 @@ const (
 	Deleting    Phase = "Deleting"
 )
 
-// EtcdClusterStatus is the observed state.
+// EtcdClusterStatus is the observed state of an EtcdCluster.
 type EtcdClusterStatus struct {
-	// Generation of the spec that the conditions are about.
+	// observedGeneration is the generation of the spec that the conditions describe.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// The state in one word: Creating, Running, Degraded (serves with fewer members
-	// than wanted), Unavailable (has no quorum) or Deleting.
+	// phase is the state of the cluster in one word: Creating, Running, Degraded (serves with
+	// fewer members than wanted), Unavailable (has no quorum) or Deleting.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 
-	// Ready, Reconciling and Stalled as in every kind of Governor; Available: a
-	// quorum serves; Degraded: some member does not; FaultTolerant: a member may
-	// fail; QuorumLost: data of too many members is lost; Alarm: etcd itself has
-	// raised one; AuthorityRevoked, with spec.tls.revokeBefore: no member trusts an
-	// authority that was made before.
+	// conditions are Ready, Reconciling and Stalled as in every kind of Governor, and the
+	// following. Available: a quorum serves. Degraded: at least one member does not serve.
+	// FaultTolerant: at least one member may fail. QuorumLost: too many members have lost their
+	// data. Alarm: etcd has raised an alarm. AuthorityRevoked, with spec.tls.revokeBefore: no
+	// member trusts an authority that was created earlier.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Members that serve, of those wanted, such as "3/3".
+	// ready is the number of serving members and of wanted members, such as "3/3".
 	// +optional
 	Ready string `json:"ready,omitempty"`
 
-	// Number of members.
+	// replicas is the number of members.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
-	// Number of members that serve.
+	// readyReplicas is the number of members that serve.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// Label selector of the pods, for autoscalers.
+	// selector is the label selector of the pods, for autoscalers.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// The members, sorted by age.
+	// members are the members of the cluster, oldest first.
 	// +listType=map
 	// +listMapKey=name
 	// +optional
 	Members []MemberStatus `json:"members,omitempty"`
 
-	// Name of the member that leads.
+	// leader is the name of the leading member.
 	// +optional
 	Leader string `json:"leader,omitempty"`
 
-	// The cluster's ID as etcd prints it, in hexadecimal.
+	// clusterID is the cluster's ID in hexadecimal, as etcd prints it.
 	// +optional
 	ClusterID string `json:"clusterID,omitempty"`
 
-	// URLs for clients.
+	// endpoints are the URLs for clients.
 	// +listType=atomic
 	// +optional
 	Endpoints []string `json:"endpoints,omitempty"`
 
-	// Name of the Service for clients.
+	// serviceName is the name of the Service for clients.
 	// +optional
 	ServiceName string `json:"serviceName,omitempty"`
 
-	// Name of the Secret for clients, with tls.crt, tls.key and ca.crt; empty
-	// without TLS.
+	// clientSecretName is the name of the Secret for clients, with tls.crt, tls.key and ca.crt.
+	// It is empty without TLS.
 	// +optional
 	ClientSecretName string `json:"clientSecretName,omitempty"`
 
-	// Versions.
+	// version describes the running and the wanted version.
 	// +optional
 	Version VersionStatus `json:"version,omitempty"`
 
-	// What the operator must remember about this cluster. Do not edit it.
+	// memory is the cluster's identity, which the operator cannot derive from other objects. Do
+	// not edit it.
 	// +optional
 	Memory *Memories `json:"memory,omitempty"`
 
-	// Spec and status as they were last written in v1beta2, as JSON, where v1 cannot
+	// v1beta2 is the spec and the status as last written in v1beta2, as JSON, where v1 cannot
 	// express them. Do not edit it.
 	// +optional
 	V1Beta2 string `json:"v1beta2,omitempty"`
 }
 
-// VersionStatus tells which versions are meant and run.
+// VersionStatus describes the running and the wanted version.
 type VersionStatus struct {
-	// Oldest version that runs.
+	// current is the oldest running version.
 	// +optional
 	Current string `json:"current,omitempty"`
 
-	// Version that the members have, or are changing to.
+	// target is the version that the members have, or are changing to.
 	// +optional
 	Target string `json:"target,omitempty"`
 
-	// Version that the operator chose when the cluster was created, for a spec
-	// without one. It stays, so that a new operator restarts nothing.
+	// chosen is the version that the operator chose at creation for a spec without one. It
+	// stays, so that an upgrade of the operator restarts nothing.
 	// +optional
 	Chosen string `json:"chosen,omitempty"`
 }
 
-// Memories are what must survive the operator and cannot be seen in the world. They are
-// written before anything relies on it.
+// Memories is the state that must survive the operator and cannot be observed. Governor writes
+// it before any step relies on it.
 type Memories struct {
-	// Token of this incarnation of the cluster: members of another incarnation do
-	// not talk to it.
+	// token identifies this cluster to its members: they do not talk to members with another
+	// token.
 	Token string `json:"token"`
 
-	// Members with which the cluster begins, by name.
+	// initialMembers are the names of the first members.
 	// +listType=atomic
 	InitialMembers []string `json:"initialMembers"`
 
-	// Number of the next new member. Names are never used again.
+	// nextMember is the number of the next new member. Names are never reused.
 	NextMember int64 `json:"nextMember"`
 
-	// Version with which the cluster began. It is empty for a cluster that an older
-	// operator created.
+	// firstVersion is the version at the cluster's creation. It is empty for a cluster that an
+	// older operator created.
 	// +optional
 	FirstVersion string `json:"firstVersion,omitempty"`
 
-	// True once the cluster has come into being: from then on no member may begin
-	// a new one.
+	// formed is true once the cluster exists. From then on no member may bootstrap a new
+	// cluster.
 	// +optional
 	Formed bool `json:"formed,omitempty"`
 
-	// TriedSpreads are digests of members' places that a new member did not better. No other
-	// member is added for them.
+	// triedSpreads are digests of member placements that a new member did not improve. Governor
+	// adds no other member for them.
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=atomic
 	// +optional
 	TriedSpreads []string `json:"triedSpreads,omitempty"`
 }
 
-// MemberStatus is one member.
+// MemberStatus is the observed state of one member.
 type MemberStatus struct {
-	// Name of the member, and of its StatefulSet.
+	// name is the name of the member and of its StatefulSet.
 	Name string `json:"name"`
 
-	// ID in etcd, in hexadecimal.
+	// id is the member's ID in etcd, in hexadecimal.
 	// +optional
 	ID string `json:"id,omitempty"`
 
-	// Leader, Follower, Learner, or empty if it is not in the member list; as last
-	// known while no quorum answers.
+	// role is Leader, Follower, Learner, or empty if the member is not in the member list. While
+	// no quorum answers, it is the last known role.
 	// +optional
 	Role string `json:"role,omitempty"`
 
-	// Version that it runs, or ran when it last answered.
+	// version is the version that the member runs, or ran when it last answered.
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Healthy, Unhealthy or Unknown.
+	// health is Healthy, Unhealthy or Unknown.
 	Health string `json:"health"`
 
-	// Since when it has been so.
+	// since is the time of the last change of health.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 
-	// Size of its database, in steps of a mebibyte.
+	// dbSize is the size of the member's database, rounded down to a mebibyte.
 	// +optional
 	DBSize *resource.Quantity `json:"dbSize,omitempty"`
 
-	// Node that it runs on.
+	// node is the name of the member's node.
 	// +optional
 	Node string `json:"node,omitempty"`
 
-	// What hinders it.
+	// trouble is the problem of the member's pod or data, such as CrashLoopBackOff or DataLost;
+	// empty if there is none.
 	// +optional
 	Trouble string `json:"trouble,omitempty"`
 }
