@@ -1,11 +1,10 @@
-// Package engine has the only reconcile loop. It runs every application through
-// the same turn:
+// Package engine has the only reconcile loop. Every application goes through the same stages:
 //
-//	caught up with our own writes? → hold (deletion) → claim (finalizer) → observe →
-//	provide resources → Next → gates on the world during the step → act → tell
+//	are our own writes in the cache? → hold (a deletion) → claim (the finalizer) → observe →
+//	pause → provide (the resources) → decide → judge (gates and policies) → act → finalize
 //
-// Tell is the one place where status, events, history, metrics and the time of the
-// next turn come from, and all of them come from the Decision.
+// Afterwards one result is published: status, event, log, metrics, history, and the time of the
+// next reconcile. All of them follow from the Decision.
 //
 // One line runs an application:
 //
@@ -15,8 +14,8 @@
 //		Name: "ring", Planner: ring.Planner{}, Driver: driver.New, Owns: ...,
 //	})
 //
-// An application whose CRD is missing sleeps until the CRD appears, and goes back
-// to sleep when the CRD is removed. The others do not notice.
+// An application whose CRD is missing starts when the CRD appears, and stops when the CRD is
+// removed. Other applications are not affected.
 package engine
 
 import (
@@ -37,36 +36,37 @@ import (
 
 // Options are what all applications of one operator share.
 type Options struct {
-	// Name of the operator, as events tell it; empty means governor.
+	// Name is the name of the operator in events; empty means governor.
 	Name string
 
-	// Namespaces to watch; empty means all.
+	// Namespaces are the namespaces to watch; empty means all.
 	Namespaces []string
 
-	// Budget is how many objects of the fleet may be under a disruptive step at
-	// the same time; zero means DefaultBudget. Repairs are not counted.
+	// Budget is the number of objects that may be under a disruptive step at the same time;
+	// zero means DefaultBudget. Repairs do not count.
 	Budget int
 
 	// Version of the operator, for the history.
 	Version string
 
-	// Webhooks serves every application's warnings, see lifecycle.Abilities, and previews
-	// on the manager's webhook server.
+	// Webhooks serves the warnings of every application, see lifecycle.Abilities, and previews on
+	// the webhook server of the manager.
 	Webhooks bool
 
-	// PolicyStatus writes the status of policies. All operators of a cluster follow
-	// them, if their scheme knows the kinds; the status has one writer.
+	// PolicyStatus makes this operator write the status of policies. All operators of a cluster
+	// follow policies, if their scheme has the kinds; only one writes the status.
 	PolicyStatus bool
 
-	// MayAct reports whether this process still leads. It is asked before each stage of a reconciliation: a process that
-	// was suspended may have lost its lease without knowing it. Nil means always.
+	// MayAct reports whether this process still leads. The engine asks before each stage of a
+	// reconcile: a process that was suspended may have lost its lease without noticing. Nil
+	// means always.
 	MayAct func() bool
 
 	// Now is the clock; nil means the real one.
 	Now func() time.Time
 }
 
-// DefaultBudget is the fleet's pacing budget unless Options say otherwise.
+// DefaultBudget is the budget unless Options set one.
 const DefaultBudget = 5
 
 // Operator is what the applications of one process share.
@@ -112,72 +112,72 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	return op, nil
 }
 
-// App is one application: a kind, its judgement and its contact with the world.
+// App registers one application: a kind, its planner and its driver.
 type App[T lifecycle.Resource, W any] struct {
-	// Name is the application's name, e.g. memcached: a label value, unique in the
+	// Name is the name of the application, e.g. memcached: a label value, unique in the
 	// operator.
 	Name string
 
-	// Planner decides.
+	// Planner decides. It is pure.
 	Planner lifecycle.Planner[T, W]
 
-	// Driver returns what observes and acts. The client reads from the cache of
-	// this application, remembers what it writes and labels what it creates; live
-	// reads from the API server what is not in that cache.
+	// Driver returns the driver, which observes and acts. The cached client reads from the cache
+	// of this application, records what it writes and labels what it creates. live reads from
+	// the API server what is not in that cache.
 	Driver func(cached client.Client, live client.Reader) lifecycle.Driver[T, W]
 
 	// Abilities are what the application can do beyond its planner.
 	Abilities lifecycle.Abilities[T, W]
 
-	// Gates are the promises that every step has to keep.
+	// Gates are the promises that every step must keep.
 	Gates []lifecycle.Gate[W]
 
-	// Owns are the kinds that Resources may return. They are pruned and repaired. A kind is
-	// a Go type of the scheme with a namespace: built in, or a custom resource whose
+	// Owns are the kinds that Resources may return. The engine prunes and repairs them. A kind is
+	// a namespaced Go type of the scheme: a built-in kind, or a custom resource whose
 	// CustomResourceDefinition is installed and has a structural schema.
 	Owns []client.Object
 
-	// Watches are further kinds that belong to an object by label, such as Pods:
-	// they can be read from the cache, also by owner with apply.OwnerIndex, and wake
-	// the object. Of the specification of a Pod the cache keeps the node and the names
-	// and images of the containers.
+	// Watches are further kinds that belong to an object by label, such as Pods. The driver can
+	// read them from the cache, also by owner with apply.OwnerIndex, and their changes reconcile
+	// the object. The cache keeps the node of a Pod, and the names and images of its containers,
+	// but not the rest of its spec.
 	Watches []client.Object
 
-	// FormerVersions are earlier versions of the kind in which users may ask for a preview.
+	// FormerVersions are earlier versions of the kind for which users may ask for a preview.
 	FormerVersions []FormerVersion
 
-	// Gather is for how long news about what belongs to an object are gathered before
-	// its turn; zero means not at all. With hundreds of pods that start at the same
-	// time each would make a turn of its own. What the user declares is never delayed.
-	Gather time.Duration
+	// Debounce delays the reconcile after changes of objects that belong to a custom resource, so
+	// that one reconcile covers many of them; zero means no delay. Without it, each of hundreds of
+	// pods that start together would cause a reconcile. Changes of the custom resource itself are
+	// never delayed.
+	Debounce time.Duration
 
-	// Recount is how often, at most, a status is written that tells only other numbers
-	// or names, while the object waits for what it waited for before; zero means at
-	// every change. To write hundreds of names costs the API server as much as to make
-	// some pods. Other conditions, and the end of the wait, are told at once.
-	Recount time.Duration
+	// StatusInterval is the shortest interval between two writes of a status in which only numbers
+	// or names changed, while the object waits for the same as before; zero means no limit.
+	// Hundreds of names cost the API server as much as the creation of some pods. A changed
+	// condition, and the end of the wait, are written at once.
+	StatusInterval time.Duration
 
-	// TellWithin is how long it may stay untold, by status and event, what an object has
-	// begun to wait for while more objects wait for their turn than can have it next: to
-	// write a status costs the API server twice as much as to make an object, and by the
-	// time that the others have had theirs most waits are over. Zero means at once, as
-	// it must be where the status is more than a report, such as what the planner has to
-	// remember. Steps, trouble, gates that hold, and the end of the wait are told at once.
-	TellWithin time.Duration
+	// StatusDelay is how long the status and event of a new wait may be delayed while the queue is
+	// longer than the number of workers. A status write costs the API server twice as much as the
+	// creation of an object, and most waits end before the queue is empty. Zero means no delay,
+	// which is required if the planner reads its own status. Steps, problems, gates that hold, and
+	// the end of the wait are published at once.
+	StatusDelay time.Duration
 
-	// Finalize says that deletion needs steps: the object gets a finalizer, and
-	// Next is asked with a deletion timestamp until it is settled. Without it,
-	// owner references let Kubernetes clear up.
+	// Finalize says that a deletion needs steps. The object gets a finalizer, and the engine asks
+	// Next for steps until it returns Settled. Without it, Kubernetes' garbage collection deletes
+	// what has an owner reference.
 	Finalize bool
 
-	// Holdable says that policies can hold the deletion of an object as a whole. Next is
-	// asked with a deletion timestamp for the one step that the deletion is, and Act
-	// prepares it; Kubernetes' garbage collection does the rest. The object has a
-	// finalizer only while a policy selects it that can hold its deletion. While one does,
-	// turns go on as if the object were not being deleted.
+	// Holdable says that policies can hold the deletion of an object as a whole. The engine asks
+	// Next for the one step that stands for the deletion, and Act prepares it; Kubernetes' garbage
+	// collection does the rest. The object has a finalizer only while a policy selects it that can
+	// hold its deletion. While a policy holds it, the engine reconciles the object as if it were
+	// not being deleted.
 	Holdable bool
 
-	// Workers is how many objects take their turns at the same time; zero means 8.
+	// Workers is how many objects the engine reconciles at the same time; zero means 8.
 	Workers int
 }
 

@@ -50,9 +50,9 @@ func (e *engine[T, W]) ahead(obj T, seen W) policy.RemainingPlan {
 	return a
 }
 
-// value tells everybody whose approval names the object what it is worth now. After a
-// step it is left to the next turn, which sees what became of the world.
-func (e *engine[T, W]) value(ctx context.Context, r *reconciliation[T, W]) {
+// updateApprovals writes into the approvals of the object whether they are valid now. After a
+// step it leaves that to the next reconcile, which observes the new world.
+func (e *engine[T, W]) updateApprovals(ctx context.Context, r *reconciliation[T, W]) {
 	if !r.observed || r.panicked || r.taken != nil {
 		return
 	}
@@ -73,15 +73,15 @@ func (e *engine[T, W]) value(ctx context.Context, r *reconciliation[T, W]) {
 	}
 }
 
-// revoke tells that the object is gone that was approved for.
+// revoke marks the approvals of a deleted object as invalid.
 func (e *engine[T, W]) revoke(ctx context.Context, key types.NamespacedName) {
 	for _, a := range e.approvals(ctx, key) {
 		e.certify(ctx, a, policy.ApprovalState{Reason: policy.ObjectGone, Message: "The " + a.Spec.TargetRef.Kind + " " + key.Name + " is gone."})
 	}
 }
 
-// certify writes what the approval is worth, if that is new. Whoever wrote it meanwhile
-// wakes the object again, so a conflict is nothing.
+// certify writes the state of the approval if it has changed. After a conflict, the write of
+// the other party reconciles the object again.
 func (e *engine[T, W]) certify(ctx context.Context, a *v1alpha1.Approval, w policy.ApprovalState) {
 	fact := lifecycle.Condition{Type: policy.Valid, Status: lifecycle.StatusOf(w.Valid), Reason: w.Reason, Message: w.Message}
 	a = a.DeepCopy()
@@ -92,6 +92,6 @@ func (e *engine[T, W]) certify(ctx context.Context, a *v1alpha1.Approval, w poli
 	}
 	err := e.client.Status().Update(ctx, a)
 	if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
-		logf.FromContext(ctx).Error(err, "cannot tell what an approval is worth", "approval", a.Name)
+		logf.FromContext(ctx).Error(err, "cannot write the status of an approval", "approval", a.Name)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// blocked are objects that cannot be provided before somebody else acts.
+// blocked are objects that cannot be applied before a user acts.
 type blocked struct {
 	objects  []*apply.Failure
 	decision lifecycle.Decision
 }
 
-// fact is the condition while repairs go on beside such objects.
+// fact is the condition while repairs go on despite such objects.
 func (b *blocked) fact() []lifecycle.Condition {
 	if b == nil {
 		return nil
@@ -27,9 +27,9 @@ func (b *blocked) fact() []lifecycle.Condition {
 	}}
 }
 
-// stumble ends the turn with an error of what is provided, unless only single objects
+// applyFailed ends the turn with an error of what is provided, unless only single objects
 // cannot be as declared and the planner says which steps need them.
-func (e *engine[T, W]) stumble(r *reconciliation[T, W], err error) {
+func (e *engine[T, W]) applyFailed(r *reconciliation[T, W], err error) {
 	r.cause = err
 	d := explain(err)
 	able := e.app.Abilities.DependsOn != nil
@@ -40,18 +40,18 @@ func (e *engine[T, W]) stumble(r *reconciliation[T, W], err error) {
 	r.decision = d
 }
 
-// besideBlocked returns the repair that goes on while objects cannot be provided, and
+// repairDespiteBlocked returns the repair that goes on while objects cannot be provided, and
 // true. Otherwise the decision is about these objects. A wait is looked at again as usual.
-func (e *engine[T, W]) besideBlocked(ctx context.Context, r *reconciliation[T, W], next lifecycle.Decision) (lifecycle.Decision, bool) {
+func (e *engine[T, W]) repairDespiteBlocked(ctx context.Context, r *reconciliation[T, W], next lifecycle.Decision) (lifecycle.Decision, bool) {
 	if next.Outcome == lifecycle.OutcomeWait && next.After > 0 {
 		r.again = e.now().Add(next.After)
 	}
-	return e.beside(ctx, r.obj, r.seen, next, r.blocked)
+	return e.despiteBlocked(ctx, r.obj, r.seen, next, r.blocked)
 }
 
-// beside is besideBlocked for any object and world, and writes nothing.
-func (e *engine[T, W]) beside(ctx context.Context, obj T, seen W, next lifecycle.Decision, b *blocked) (lifecycle.Decision, bool) {
-	if !e.bringsBack(ctx, obj, seen, next) {
+// despiteBlocked is besideBlocked for any object and world, and writes nothing.
+func (e *engine[T, W]) despiteBlocked(ctx context.Context, obj T, seen W, next lifecycle.Decision, b *blocked) (lifecycle.Decision, bool) {
+	if !e.restores(ctx, obj, seen, next) {
 		next = next.Instead(func(s lifecycle.Step) bool { return e.neededBefore(ctx, obj, seen, s) })
 	}
 	if next.Outcome == lifecycle.OutcomeProceed && !e.needsBlocked(obj, next.Step, b) {
@@ -60,9 +60,9 @@ func (e *engine[T, W]) beside(ctx context.Context, obj T, seen W, next lifecycle
 	return b.decision, false
 }
 
-// bringsBack reports whether the decision is to wait, or a step that brings back what the
+// restores reports whether the decision is to wait, or a step that brings back what the
 // world lost: a repair, or a routine step that a spec which has worked needs.
-func (e *engine[T, W]) bringsBack(ctx context.Context, obj T, seen W, d lifecycle.Decision) bool {
+func (e *engine[T, W]) restores(ctx context.Context, obj T, seen W, d lifecycle.Decision) bool {
 	step := d.Step
 	return d.Outcome == lifecycle.OutcomeWait || d.Outcome == lifecycle.OutcomeProceed && (step.Intent == lifecycle.IntentRepair ||
 		!step.Class.IsDisruptive() && e.originOf(ctx, obj, seen, step) == fromWorld)
@@ -75,9 +75,9 @@ func (e *engine[T, W]) needsBlocked(obj T, step lifecycle.Step, b *blocked) bool
 	})
 }
 
-// foreseenBeside is the plan of the repairs that go on while objects cannot be provided. What comes after a wait is part of
+// planDespiteBlocked is the plan of the repairs that go on while objects cannot be provided. What comes after a wait is part of
 // it; it ends with what has to be done about these objects.
-func (e *engine[T, W]) foreseenBeside(ctx context.Context, now, want T, seen W, b *blocked) preview.Plan {
+func (e *engine[T, W]) planDespiteBlocked(ctx context.Context, now, want T, seen W, b *blocked) preview.Plan {
 	plan := preview.Terminal(b.decision).Plan
 	if len(b.objects) == 0 || deleting(want) {
 		return plan
@@ -87,7 +87,7 @@ func (e *engine[T, W]) foreseenBeside(ctx context.Context, now, want T, seen W, 
 		if d.Outcome == lifecycle.OutcomeWait {
 			return d, true
 		}
-		return e.beside(ctx, want, seen, d, b)
+		return e.despiteBlocked(ctx, want, seen, d, b)
 	}
 	goesOn, _, _ := subject.Unroll(want, seen, e.now())
 	plan.Steps = goesOn.Steps

@@ -43,8 +43,8 @@ func TestBesideWhatCannotBeProvided(t *testing.T) {
 			now := time.Unix(1000, 0)
 			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: startNeedsAll}, operator: testEngine(now).operator}
 			r := &reconciliation[*fake, string]{result: result{object: &fake{}}, obj: &fake{}}
-			e.stumble(r, &apply.Failure{Object: &corev1.Service{}, Kind: "Service", Err: &apply.ForeignError{Kind: "Service", Name: "x"}})
-			d, decided := e.besideBlocked(t.Context(), r, c.next)
+			e.applyFailed(r, &apply.Failure{Object: &corev1.Service{}, Kind: "Service", Err: &apply.ForeignError{Kind: "Service", Name: "x"}})
+			d, decided := e.repairDespiteBlocked(t.Context(), r, c.next)
 			if d.Reason != c.want || decided != (c.want != "NameTaken") {
 				t.Errorf("%s: got %s, want %s", c.reason, d, c.want)
 			}
@@ -66,7 +66,7 @@ func TestOtherErrorsEndTheTurn(t *testing.T) {
 	} {
 		e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: c.abilities}, operator: testEngine(time.Unix(1000, 0)).operator}
 		r := &reconciliation[*fake, string]{result: result{object: &fake{}}, obj: &fake{}}
-		if e.stumble(r, c.err); r.blocked != nil || !r.decision.IsSet() {
+		if e.applyFailed(r, c.err); r.blocked != nil || !r.decision.IsSet() {
 			t.Errorf("%s: the turn goes on", name)
 		}
 	}

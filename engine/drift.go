@@ -15,7 +15,7 @@ import (
 )
 
 // applyAroundDrift provides around what others changed. What was provided before a restart is known
-// from the revision. Certificates are none of it: they are mended in any case.
+// from the revision. Certificates are excluded: the engine always repairs them.
 func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *reconciliation[T, W], wanted, filled []lifecycle.Object) error {
 	names, err := e.applier.Names(uncertified(wanted))
 	if err != nil {
@@ -47,8 +47,8 @@ func (e *engine[T, W]) isProvided(ctx context.Context, r *reconciliation[T, W]) 
 	return kept && err == nil
 }
 
-// uncertified are the wanted objects less the certificates: only issuing them tells what
-// they should be.
+// uncertified returns the wanted objects without the certificates, whose content is known only
+// after they are issued.
 func uncertified(wanted []lifecycle.Object) []lifecycle.Object {
 	return slices.DeleteFunc(slices.Clone(wanted), func(obj lifecycle.Object) bool {
 		_, asks, _ := lifecycle.CertificateOf(obj)

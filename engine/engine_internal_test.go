@@ -99,12 +99,12 @@ func TestNextTurn(t *testing.T) {
 	}{
 		"Settled":   {"at rest nothing is due, and nothing is urgent any more", lifecycle.First(), false, 0, new(ordinary)},
 		"Heartbeat": {"unless the application cannot be watched", lifecycle.First().Heartbeat(time.Minute), false, time.Minute, new(ordinary)},
-		"Proceed":   {"a step is followed by the next turn, repairs first", lifecycle.Proceed(step), false, onward, new(urgent)},
-		"Wish":      {"a wish waits its turn, also after a repair", lifecycle.Proceed(wish), false, onward, new(ordinary)},
+		"Proceed":   {"a step is followed by the next turn, repairs first", lifecycle.Proceed(step), false, betweenSteps, new(urgent)},
+		"Wish":      {"a wish waits its turn, also after a repair", lifecycle.Proceed(wish), false, betweenSteps, new(ordinary)},
 		"Wait":      {"what is watched wakes by itself", wait, false, 0, new(urgent)},
 		"Deadline":  {"a deadline is looked at", wait.Until(now.Add(time.Hour)), false, time.Hour, new(urgent)},
-		"Past":      {"a deadline in the past is looked at now", wait.Until(now.Add(-time.Hour)), false, onward, new(urgent)},
-		"Held":      {"a held step is asked for again", lifecycle.Held(step, lifecycle.Refusal{}), true, held, new(urgent)},
+		"Past":      {"a deadline in the past is looked at now", wait.Until(now.Add(-time.Hour)), false, betweenSteps, new(urgent)},
+		"Held":      {"a held step is asked for again", lifecycle.Held(step, lifecycle.Refusal{}), true, heldInterval, new(urgent)},
 		"Blocked":   {"blocked objects come back, ever more slowly", lifecycle.Block("X", ""), false, firstRetry, new(ordinary)},
 		"RetryIn":   {"a planner may say when; it is as urgent as it was", lifecycle.RetryIn(time.Hour, "X", ""), false, time.Hour, nil},
 	}
@@ -137,8 +137,8 @@ func TestNextTurnForACertificate(t *testing.T) {
 		"Sooner":  {"a heartbeat comes too late", lifecycle.First().Heartbeat(2 * time.Hour), time.Hour, time.Hour},
 		"Later":   {"a heartbeat comes first", lifecycle.First().Heartbeat(time.Minute), time.Hour, time.Minute},
 		"Waiting": {"also while it waits for something", lifecycle.WaitFor(lifecycle.Step{}, now), time.Hour, time.Hour},
-		"Blocked": {"and while a person has to act", lifecycle.Block("X", ""), time.Millisecond, onward},
-		"Past":    {"what is overdue does not spin", lifecycle.First(), -time.Hour, onward},
+		"Blocked": {"and while a person has to act", lifecycle.Block("X", ""), time.Millisecond, betweenSteps},
+		"Past":    {"what is overdue does not spin", lifecycle.First(), -time.Hour, betweenSteps},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestNextTurnForACertificate(t *testing.T) {
 // breaks meanwhile is mended.
 func TestTheHeldAreLookedAt(t *testing.T) {
 	word := []lifecycle.Refusal{{Policy: "p", Gate: policy.Approval}}
-	for heartbeat, want := range map[time.Duration]time.Duration{0: wordless, time.Second: still, time.Minute: time.Minute, time.Hour: wordless} {
+	for heartbeat, want := range map[time.Duration]time.Duration{0: approvalInterval, time.Second: observeInterval, time.Minute: time.Minute, time.Hour: approvalInterval} {
 		d := lifecycle.Held(lifecycle.Step{}, word...)
 		d.After = heartbeat
 		r := &result{decision: d, refusals: word}
@@ -177,13 +177,13 @@ func TestNextTurnOfTheHeld(t *testing.T) {
 		want     time.Duration
 	}{
 		"Window":   {"when it opens", []lifecycle.Refusal{window}, 0, time.Minute},
-		"Past":     {"it has just opened", []lifecycle.Refusal{{Policy: "p", Until: now.Add(-time.Second)}}, 0, onward},
-		"Far":      {"clocks may be put forward", []lifecycle.Refusal{{Policy: "p", Until: now.Add(time.Hour)}}, 0, wordless},
-		"Approval": {"a word wakes it", []lifecycle.Refusal{word}, 0, wordless},
+		"Past":     {"it has just opened", []lifecycle.Refusal{{Policy: "p", Until: now.Add(-time.Second)}}, 0, betweenSteps},
+		"Far":      {"clocks may be put forward", []lifecycle.Refusal{{Policy: "p", Until: now.Add(time.Hour)}}, 0, approvalInterval},
+		"Approval": {"a word wakes it", []lifecycle.Refusal{word}, 0, approvalInterval},
 		"Both":     {"the first to change", []lifecycle.Refusal{word, window}, 0, time.Minute},
-		"Wave":     {"others are looked at", []lifecycle.Refusal{{Policy: "p", Gate: policy.Canary}, window}, 0, held},
-		"Budget":   {"a slot may have no other end", []lifecycle.Refusal{{Policy: "p", Gate: policy.Budget}}, 0, held},
-		"World":    {"so is the world", []lifecycle.Refusal{{Gate: "KeepsQuorum"}}, 0, held},
+		"Wave":     {"others are looked at", []lifecycle.Refusal{{Policy: "p", Gate: policy.Canary}, window}, 0, heldInterval},
+		"Budget":   {"a slot may have no other end", []lifecycle.Refusal{{Policy: "p", Gate: policy.Budget}}, 0, heldInterval},
+		"World":    {"so is the world", []lifecycle.Refusal{{Gate: "KeepsQuorum"}}, 0, heldInterval},
 		"Expiry":   {"an approval that ends is told of", []lifecycle.Refusal{window}, time.Second, time.Second},
 	}
 	for name, c := range cases {

@@ -13,7 +13,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// announcement is the event of a turn.
+// announcement is the event of a reconcile.
 type announcement struct{ kind, reason, action, note string }
 
 // Actions of events that no step gives its name to.
@@ -24,11 +24,10 @@ const (
 	repaired = "Repair" // what someone else changed
 )
 
-// announce makes an event of the turn. It is one at most: an event costs the API
-// server as much as a small object.
+// announce records one event at most: an event costs the API server as much as a small object.
 func (e *engine[T, W]) announce(r *result) {
 	a := r.announcement()
-	if a.reason == "" || !r.later.IsZero() {
+	if a.reason == "" || !r.statusDue.IsZero() {
 		return
 	}
 	const longest = 1000 // the API allows little more
@@ -77,16 +76,16 @@ func (r *result) because(step lifecycle.Step) string {
 	return fmt.Sprintf(" [%s]", step.Cause)
 }
 
-// renewed reports whether certificates were issued because their time had come, and
-// not because somebody damaged them.
+// renewed reports whether certificates were issued because they were due, and not because they
+// were damaged.
 func renewed(issued []certificate.Issued) bool {
 	return slices.ContainsFunc(issued, func(i certificate.Issued) bool {
 		return slices.Contains([]string{certificate.ReasonNearEnd, certificate.ReasonSettled, certificate.ReasonExpired, certificate.ReasonRevoked}, i.Reason)
 	})
 }
 
-// certificates says what was issued anew. Of one that there was not, the change of
-// its Secret tells.
+// certificates returns a sentence about replaced certificates. The change of the Secret
+// reports a new one.
 func certificates(issued []certificate.Issued) string {
 	var s strings.Builder
 	for _, i := range issued {

@@ -27,7 +27,7 @@ const (
 )
 
 // explain makes a decision of a failed write: whether it is worth repeating soon,
-// or somebody has to do something, and what.
+// or a user must act, and how.
 func explain(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
 	var stale *apply.StillDeletingError
@@ -51,7 +51,7 @@ func explain(err error) lifecycle.Decision {
 		return lifecycle.Block("NamespaceTerminating", "The namespace is being deleted; nothing is created in it any more.")
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return lifecycle.Block("QuotaExceeded", fmt.Sprintf(
-			"%s. Raise the quota or free some of it; it is tried again by itself.", statement(err)))
+			"%s. Raise the quota or free some of it; Governor tries again.", statement(err)))
 	case apierrors.IsForbidden(err):
 		return lifecycle.Block("Forbidden", fmt.Sprintf("%s. Grant the operator what it lacks.", statement(err)))
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
@@ -59,9 +59,9 @@ func explain(err error) lifecycle.Decision {
 	case errors.As(err, &stale):
 		return lifecycle.RetryIn(going, "PreviousStillDeleting", stale.Error()+".")
 	case apierrors.IsConflict(err):
-		return lifecycle.RetryIn(0, "Conflict", "Somebody else changed the object at the same time; it is tried again.")
+		return lifecycle.RetryIn(0, "Conflict", "Another writer changed the object at the same time; Governor tries again.")
 	}
-	return lifecycle.RetryIn(0, apiError, "The API server did not accept a write; it is tried again.")
+	return lifecycle.RetryIn(0, apiError, "The API server did not accept a write; Governor tries again.")
 }
 
 // statement is the error on one line, without the full stop that some have.

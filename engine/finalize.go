@@ -13,10 +13,10 @@ func (e *engine[T, W]) finalize(ctx context.Context, r *reconciliation[T, W]) {
 	if !deleting(r.obj) || r.decision.Outcome != lifecycle.OutcomeSettled {
 		return
 	}
-	e.letGo(ctx, r)
+	e.releaseToKubernetes(ctx, r)
 }
 
-// edit writes the object's metadata, if nobody else did meanwhile.
+// edit writes the metadata of the object unless it was changed meanwhile.
 func (e *engine[T, W]) edit(ctx context.Context, r *reconciliation[T, W], base T) {
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := e.client.Patch(ctx, r.obj, patch); client.IgnoreNotFound(err) != nil {

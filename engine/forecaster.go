@@ -13,14 +13,14 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// glance is how long warnings at kubectl apply and delete may take. The API server gives
+// warningTimeout is how long warnings at kubectl apply and delete may take. The API server gives
 // the webhook one second.
-const glance = 700 * time.Millisecond
+const warningTimeout = 700 * time.Millisecond
 
 // Silence would read as "nothing happens".
 const (
-	unseenSteps    = `Governor could not compute the steps in time. Run "kubectl governor plan" to see them.`
-	unseenDeletion = `Governor could not compute in time what goes and what stays. Run "kubectl governor plan --delete" before you delete.`
+	stepsUnknown    = `Governor could not compute the steps in time. Run "kubectl governor plan" to see them.`
+	deletionUnknown = `Governor could not compute in time what goes and what stays. Run "kubectl governor plan --delete" before you delete.`
 )
 
 // errNotRunning says that this replica does not know the application's world yet.
@@ -37,14 +37,14 @@ type forecaster[T lifecycle.Resource, W any] struct{ engine atomic.Pointer[engin
 // beginning.
 type future[T lifecycle.Resource, W any] struct {
 	preview.Plan
-	want   T
-	seen   W
-	first  W
-	doubts []string
+	want     T
+	seen     W
+	first    W
+	unknowns []string
 }
 
-// of returns the future of want in the world that belongs to now, the object as it is.
-func (f *forecaster[T, W]) of(ctx context.Context, now, want T) (future[T, W], error) {
+// plan returns the future of want in the world that belongs to now, the object as it is.
+func (f *forecaster[T, W]) plan(ctx context.Context, now, want T) (future[T, W], error) {
 	e := f.engine.Load()
 	if e == nil {
 		return future[T, W]{}, errNotRunning
@@ -59,7 +59,7 @@ func (f *forecaster[T, W]) of(ctx context.Context, now, want T) (future[T, W], e
 	}
 	first := e.provided(ctx, now, want, seen, objects)
 	plan, end, world := e.foreseer(ctx, now, want).Unroll(want, first, e.now())
-	return future[T, W]{plan, end, world, first, e.doubts(seen)}, nil
+	return future[T, W]{plan, end, world, first, e.unknowns(seen)}, nil
 }
 
 // provided is the world once the resources are there, as they are before the first
@@ -76,7 +76,7 @@ func (e *engine[T, W]) provided(ctx context.Context, now, want T, seen W, object
 	return withResources(want, seen, filled.Objects)
 }
 
-func (e *engine[T, W]) doubts(seen W) []string {
+func (e *engine[T, W]) unknowns(seen W) []string {
 	if e.app.Abilities.Unknowns == nil {
 		return nil
 	}
@@ -86,7 +86,7 @@ func (e *engine[T, W]) doubts(seen W) []string {
 // warnOfDeletion says what goes and what stays when the object is deleted, and what would
 // hold that.
 func (f *forecaster[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan bool) []string {
-	ctx, cancel := context.WithTimeout(ctx, glance)
+	ctx, cancel := context.WithTimeout(ctx, warningTimeout)
 	defer cancel()
 	e := f.engine.Load()
 	if e == nil || !e.app.Holdable {
@@ -100,7 +100,7 @@ func (f *forecaster[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan boo
 	going.SetDeletionTimestamp(new(metav1.NewTime(e.now())))
 	seen, err := e.driver.Observe(e.maintained(ctx, going), going)
 	if err != nil || ctx.Err() != nil {
-		return []string{unseenDeletion}
+		return []string{deletionUnknown}
 	}
 	d := e.app.Planner.Next(going, seen, e.now())
 	if d.Outcome != lifecycle.OutcomeProceed {
@@ -115,7 +115,7 @@ func (f *forecaster[T, W]) warnOfDeletion(ctx context.Context, obj T, orphan boo
 
 // warn is the plan in a sentence, or says that it could not be had in time.
 func (f *forecaster[T, W]) warn(ctx context.Context, old, want T) []string {
-	ctx, cancel := context.WithTimeout(ctx, glance)
+	ctx, cancel := context.WithTimeout(ctx, warningTimeout)
 	defer cancel()
 	now := old
 	if none := *new(T); any(old) == any(none) {
@@ -125,9 +125,9 @@ func (f *forecaster[T, W]) warn(ctx context.Context, old, want T) []string {
 	if e == nil || e.isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
 		return nil // nothing will happen, or all of it is told
 	}
-	next, err := f.of(ctx, now, want)
+	next, err := f.plan(ctx, now, want)
 	if err != nil || ctx.Err() != nil {
-		return []string{unseenSteps}
+		return []string{stepsUnknown}
 	}
 	var said []string
 	for _, sentence := range []string{next.Summary(), holding(e.overseen(ctx, now, next))} {

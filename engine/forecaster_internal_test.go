@@ -28,10 +28,10 @@ func TestWarningsDoNotVanish(t *testing.T) {
 	f.engine.Store(e)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // as if the time were over
-	if diff := cmp.Diff([]string{unseenSteps}, f.warn(ctx, nil, &fake{})); diff != "" {
+	if diff := cmp.Diff([]string{stepsUnknown}, f.warn(ctx, nil, &fake{})); diff != "" {
 		t.Errorf("an apply: %s", diff)
 	}
-	if diff := cmp.Diff([]string{unseenDeletion}, f.warnOfDeletion(ctx, &fake{}, false)); diff != "" {
+	if diff := cmp.Diff([]string{deletionUnknown}, f.warnOfDeletion(ctx, &fake{}, false)); diff != "" {
 		t.Errorf("a deletion: %s", diff)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
-// judge asks the application's gates about the step, then those that people own, and
-// then for a slot. While people hold a wish, the repairs behind it go on.
+// judge asks the application's gates about the step, then the policies, and then the budget for a
+// slot. While policies hold a change, the repairs behind it go on.
 func (e *engine[T, W]) judge(ctx context.Context, r *reconciliation[T, W]) {
 	if r.decision.Outcome != lifecycle.OutcomeProceed {
 		return
@@ -27,7 +27,7 @@ func (e *engine[T, W]) judge(ctx context.Context, r *reconciliation[T, W]) {
 	if gated, r.refusals = e.refusals(ctx, r, r.decision.Step); len(r.refusals) == 0 {
 		return
 	}
-	if gated || !e.goOn(ctx, r) {
+	if gated || !e.repairInstead(ctx, r) {
 		r.hold(r.decision, r.refusals)
 	}
 }
@@ -49,10 +49,10 @@ func (r *result) hold(d lifecycle.Decision, refusals []lifecycle.Refusal) {
 	r.decision.After = after
 }
 
-// goOn decides for the repair that goes on while people hold the wish of the decision, and
-// reports whether there is one. A repair that they hold too is none. A wait that repairs
-// have begun is looked at again as if nothing were held.
-func (e *engine[T, W]) goOn(ctx context.Context, r *reconciliation[T, W]) bool {
+// repairInstead decides for a repair while policies hold the change of the decision, and reports
+// whether there is one. They may hold the repair, too. A wait that repairs have begun is observed
+// again as if nothing were held.
+func (e *engine[T, W]) repairInstead(ctx context.Context, r *reconciliation[T, W]) bool {
 	next := r.decision.Instead(func(s lifecycle.Step) bool { return e.neededBefore(ctx, r.obj, r.seen, s) })
 	if next.Outcome == lifecycle.OutcomeWait && next.After > 0 {
 		r.again = e.now().Add(next.After)
@@ -60,7 +60,7 @@ func (e *engine[T, W]) goOn(ctx context.Context, r *reconciliation[T, W]) bool {
 	if next.Outcome != lifecycle.OutcomeProceed {
 		return false
 	}
-	next = e.traced(ctx, r, next)
+	next = e.withCause(ctx, r, next)
 	gated, all := e.refusals(ctx, r, next.Step)
 	switch {
 	case gated:
@@ -99,9 +99,9 @@ func (e *engine[T, W]) claimOf(obj T, about policy.Set) budget.Claim {
 	}
 }
 
-// pace updates the budget after a turn. Nothing disturbs an object at rest, a Blocked one,
-// or one that waits for a person or a time: other objects use the slot meanwhile.
-func (e *engine[T, W]) pace(r *result) {
+// updateBudget updates the budget after a reconcile. An object that is settled, Blocked, or waits
+// for a user or a time is not disrupted: other objects use its slot meanwhile.
+func (e *engine[T, W]) updateBudget(r *result) {
 	holder, outcome := e.holder(r.key), r.decision.Outcome
 	byPolicy := slices.ContainsFunc(r.refusals, func(r lifecycle.Refusal) bool { return r.Policy != "" })
 	switch {
@@ -125,20 +125,20 @@ func (e *engine[T, W]) question(ctx context.Context, obj T, seen W, step lifecyc
 			return policy.ApprovalCheckOf(e.approvals(ctx, client.ObjectKeyFromObject(obj)), e.ahead(obj, seen), step, e.now())
 		},
 		FromSpec:             func() bool { return e.originOf(ctx, obj, seen, step) == fromChange },
-		NamespaceTerminating: func() bool { return deleting(obj) && e.doomed(ctx, obj.GetNamespace()) },
+		NamespaceTerminating: func() bool { return deleting(obj) && e.namespaceTerminates(ctx, obj.GetNamespace()) },
 		Peers:                func() ([]policy.Peer, error) { return e.operator.policies.Peers(ctx) },
 	}
 }
 
-// doomed reports whether the namespace is being deleted; not if that cannot be told. It is
+// namespaceTerminates reports whether the namespace is being deleted; not if that cannot be told. It is
 // asked with a right that every operator has: a dry run of making what keeps a history.
-func (e *engine[T, W]) doomed(ctx context.Context, namespace string) bool {
+func (e *engine[T, W]) namespaceTerminates(ctx context.Context, namespace string) bool {
 	probe := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "governor-probe-"}}
 	err := e.client.Create(ctx, probe, client.DryRunAll)
 	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// bypassed is what the history tells of policies that did not count; nil if all did.
+// bypassed is the history's record of policies that did not count; nil if all counted.
 func (e *engine[T, W]) bypassed(ctx context.Context, obj T, v policy.Verdict) *history.Bypass {
 	if len(v.Bypassed) == 0 {
 		return nil

@@ -100,7 +100,7 @@ func TestOnlyAMovingObjectHoldsASlot(t *testing.T) {
 			if e.operator.budget.Ask(budget.Claim{Holder: e.holder(c.result.key), Namespace: "x"}, func() {}) != nil {
 				t.Fatal("there is a slot")
 			}
-			e.pace(&c.result)
+			e.updateBudget(&c.result)
 			if keeps := e.operator.budget.Ask(other, func() {}) != nil; keeps != c.keeps {
 				t.Errorf("it keeps its slot: %v, want %v", keeps, c.keeps)
 			}

@@ -31,7 +31,7 @@ func (e *engine[T, W]) hold(ctx context.Context, r *reconciliation[T, W]) {
 		return
 	}
 	if controllerutil.ContainsFinalizer(r.obj, metav1.FinalizerOrphanDependents) {
-		e.letGo(ctx, r) // nothing of it is deleted, so nothing is to be held or prepared
+		e.releaseToKubernetes(ctx, r) // nothing of it is deleted, so nothing is to be held or prepared
 		return
 	}
 	e.observe(ctx, r)
@@ -44,17 +44,17 @@ func (e *engine[T, W]) hold(ctx context.Context, r *reconciliation[T, W]) {
 	}
 	switch {
 	case r.held != nil:
-		e.reprieve(r)
+		e.ignoreDeletion(r)
 	case r.decision.Outcome == lifecycle.OutcomeProceed:
 		e.act(ctx, r)
 		if r.taken == nil || r.taken.err != nil {
 			return
 		}
-		if e.letGo(ctx, r); r.released {
+		if e.releaseToKubernetes(ctx, r); r.released {
 			e.announce(&r.result)
 		}
 	case r.decision.Outcome == lifecycle.OutcomeSettled:
-		e.letGo(ctx, r)
+		e.releaseToKubernetes(ctx, r)
 	}
 }
 
@@ -70,7 +70,7 @@ func (e *engine[T, W]) judgeDeletion(ctx context.Context, r *reconciliation[T, W
 	switch {
 	case len(v.Refusals) == 0:
 		r.approval, r.bypass = v.Approval, e.bypassed(ctx, r.obj, v)
-	case e.doomed(ctx, r.obj.GetNamespace()):
+	case e.namespaceTerminates(ctx, r.obj.GetNamespace()):
 		r.refusals, r.decision = v.Refusals, lifecycle.Held(step, v.Refusals...)
 	default:
 		r.held = &heldDeletion{step, v.Refusals}
@@ -78,16 +78,16 @@ func (e *engine[T, W]) judgeDeletion(ctx context.Context, r *reconciliation[T, W
 	}
 }
 
-// reprieve lets the turn go on as if the object were not being deleted: a held deletion
+// ignoreDeletion lets the turn go on as if the object were not being deleted: a held deletion
 // holds everything. The API server keeps the deletion timestamp, whatever is written.
-func (e *engine[T, W]) reprieve(r *reconciliation[T, W]) {
+func (e *engine[T, W]) ignoreDeletion(r *reconciliation[T, W]) {
 	r.before.SetDeletionTimestamp(nil)
 	r.obj.SetDeletionTimestamp(nil)
 	r.decision, r.observed = lifecycle.Decision{}, false
 }
 
-// letGo removes the finalizer. The object is released once the API server has accepted that.
-func (e *engine[T, W]) letGo(ctx context.Context, r *reconciliation[T, W]) {
+// releaseToKubernetes removes the finalizer. The object is released once the API server has accepted that.
+func (e *engine[T, W]) releaseToKubernetes(ctx context.Context, r *reconciliation[T, W]) {
 	base := r.obj.DeepCopyObject().(T)
 	controllerutil.RemoveFinalizer(r.obj, finalizer)
 	if e.edit(ctx, r, base); r.cause != nil {

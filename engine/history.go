@@ -88,7 +88,7 @@ func (d *historyStore) open(ctx context.Context, owner client.Object) (*corev1.C
 	}
 	book, err := history.Decode(cm.Data[history.Key])
 	if err != nil {
-		book = history.Log{} // unreadable: begin anew rather than stop working
+		book = history.Log{} // unreadable: start a new one rather than stop working
 	}
 	return cm, book, nil
 }
@@ -118,18 +118,18 @@ func (d *historyStore) save(ctx context.Context, cm *corev1.ConfigMap) error {
 	return nil
 }
 
-// objections are the gates that refuse, and all that they say.
-func objections(refusals []lifecycle.Refusal) (gates, said string) {
+// joinRefusals are the gates that refuse, and all that they say.
+func joinRefusals(refusals []lifecycle.Refusal) (gates, said string) {
 	var names, sentences []string
 	for _, r := range refusals {
-		name := called(r)
+		name := gateName(r)
 		names, sentences = append(names, name), append(sentences, name+": "+r.Message)
 	}
 	return strings.Join(names, ", "), strings.Join(sentences, "; ")
 }
 
-// called is the gate's name, after that of the policy that it is of.
-func called(r lifecycle.Refusal) string {
+// gateName is the gate's name, after that of the policy that it is of.
+func gateName(r lifecycle.Refusal) string {
 	if r.Policy != "" {
 		return r.Policy + "/" + r.Gate
 	}
@@ -149,8 +149,8 @@ func (e *engine[T, W]) entry(r *reconciliation[T, W]) *history.Entry {
 	return entry
 }
 
-// entry is that of the engine as far as the result tells it. gates are the names of the
-// application's gates, in their order.
+// entry is the part of the engine's entry that follows from the result. gates are the names of
+// the application's gates, in their order.
 func (r *result) entry(gates []string) *history.Entry {
 	entry := &history.Entry{At: r.began, Generation: r.object.GetGeneration(), Result: history.Refused}
 	switch {
@@ -162,10 +162,10 @@ func (r *result) entry(gates []string) *history.Entry {
 		}
 	case len(r.refusals) > 0:
 		entry.Step = r.decision.Step
-		entry.HeldBy, entry.Message = objections(r.refusals)
+		entry.HeldBy, entry.Message = joinRefusals(r.refusals)
 	case r.newlyHeld():
 		entry.Step = r.held.step
-		entry.HeldBy, entry.Message = objections(r.held.refusals)
+		entry.HeldBy, entry.Message = joinRefusals(r.held.refusals)
 	default:
 		return nil
 	}
@@ -181,8 +181,8 @@ func (r *result) judged() bool {
 	return r.taken != nil && !r.taken.own || r.taken == nil && len(r.refusals) > 0
 }
 
-// changedBy is who made the change that the step carries out; empty for a step that something else than a change of the spec
-// is known to have set off. Not every application tells causes.
+// changedBy returns the author of the change that the step carries out. It is empty for a step
+// with another known cause than a change of the spec. Not every application names causes.
 func (r *result) changedBy(step lifecycle.Step) string {
 	if step.Cause == "" || step.Cause == lifecycle.CauseSpecChange || r.taken != nil && r.taken.own {
 		return r.author
@@ -198,19 +198,19 @@ func (r *result) gateResults(names []string, step lifecycle.Step) []history.Gate
 	}
 	var all []history.GateResult
 	for _, name := range names {
-		all = append(all, history.GateResult{Gate: name, Objection: objection(r.refusals, name)})
+		all = append(all, history.GateResult{Gate: name, Objection: messageOf(r.refusals, name)})
 	}
 	for _, refusal := range r.refusals {
-		if !slices.Contains(names, called(refusal)) {
-			all = append(all, history.GateResult{Gate: called(refusal), Objection: refusal.Message})
+		if !slices.Contains(names, gateName(refusal)) {
+			all = append(all, history.GateResult{Gate: gateName(refusal), Objection: refusal.Message})
 		}
 	}
 	return all
 }
 
-func objection(refusals []lifecycle.Refusal, gate string) string {
+func messageOf(refusals []lifecycle.Refusal, gate string) string {
 	for _, r := range refusals {
-		if called(r) == gate {
+		if gateName(r) == gate {
 			return r.Message
 		}
 	}
@@ -238,8 +238,8 @@ func unfinished(obj lifecycle.Resource) bool {
 		apimeta.IsStatusConditionTrue(*conditions, lifecycle.ConditionStalled)
 }
 
-// recorded is the cause of the last step that was taken, by the history; empty if it cannot be read.
-func (e *engine[T, W]) recorded(ctx context.Context, obj T) lifecycle.Cause {
+// recordedCause is the cause of the last step that was taken, by the history; empty if it cannot be read.
+func (e *engine[T, W]) recordedCause(ctx context.Context, obj T) lifecycle.Cause {
 	_, book, err := e.history.open(ctx, obj)
 	if err != nil {
 		logf.FromContext(ctx).V(1).Info("what began before this operator is not known", "cause", err.Error())

@@ -12,9 +12,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// unproven says of each image that the plan runs and that no pod of the application has run whether it exists is not known:
+// untriedImages says of each image that the plan runs and that no pod of the application has run whether it exists is not known:
 // only a node that pulls it finds out.
-func (e *engine[T, W]) unproven(ctx context.Context, next future[T, W], r preview.Report) []string {
+func (e *engine[T, W]) untriedImages(ctx context.Context, next future[T, W], r preview.Report) []string {
 	images := e.app.Abilities.Images
 	if images == nil || !r.Changes() || deleting(next.want) || !e.watchesPods() {
 		return nil

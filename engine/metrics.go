@@ -17,26 +17,26 @@ var (
 		Name: "governor_app_running", Help: "1 if the application's CRD exists and this operator leads.",
 	}, []string{"app"})
 	objects = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "governor_objects", Help: "Objects seen, by the outcome of their last turn.",
+		Name: "governor_objects", Help: "Objects by the outcome of their last reconcile.",
 	}, []string{"app", "state"})
 	steps = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "governor_steps_total", Help: "Steps taken.",
 	}, []string{"app", "step", "class", "result"})
 	holds = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "governor_gate_holds_total", Help: "Turns in which a gate held a step.",
+		Name: "governor_gate_holds_total", Help: "Reconciles in which a gate held a step.",
 	}, []string{"app", "gate"})
 	writes = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "governor_resource_writes_total", Help: "Resources created, configured or pruned.",
 	}, []string{"app", "kind", "verb"})
 	panics = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "governor_panics_total", Help: "Panics contained in the turn of one object.",
+		Name: "governor_panics_total", Help: "Panics of planners and drivers; each stopped the reconcile of one object.",
 	}, []string{"app"})
 	readyAfter = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name: "governor_time_to_ready_seconds", Help: "From the first sight of a generation, or of a loss, to Ready.",
+		Name: "governor_time_to_ready_seconds", Help: "Time from the first reconcile of a generation, or after a loss, until the object is as declared.",
 		Buckets: prometheus.ExponentialBuckets(0.25, 2, 13),
 	}, []string{"app"})
 	drifted = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "governor_drifted_objects", Help: "Objects of which others changed something that is left as it is.",
+		Name: "governor_drifted_objects", Help: "Objects with changes by others that a policy leaves in place.",
 	}, []string{"app"})
 )
 
@@ -87,8 +87,8 @@ func newProgress(app string, now func() time.Time) *progress {
 	}
 }
 
-// note moves the object to the state. An object that leaves Settled, or is new,
-// begins a time to ready.
+// note moves the object to the state. The time to ready begins when an object is new or leaves
+// Settled.
 func (p *progress) note(key types.NamespacedName, state string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -119,7 +119,7 @@ func (p *progress) move(key types.NamespacedName, from, to string) {
 	p.states[key] = to
 }
 
-// drift notes whether something of the object is left as others made it.
+// drift records whether changes by others stay in place.
 func (p *progress) drift(key types.NamespacedName, is bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

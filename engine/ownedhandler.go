@@ -20,7 +20,7 @@ import (
 const (
 	// urgent is that of an object that lost something.
 	urgent = 100
-	// ordinary is that of a wish.
+	// ordinary is the priority of a change of the spec.
 	ordinary = 0
 )
 
@@ -79,7 +79,7 @@ func instanceOf(obj client.Object) reconcile.Request {
 	}}
 }
 
-// wake gives the object that obj belongs to a turn. The queue joins what comes for the
+// wake reconciles the custom resource that obj belongs to. The queue joins what comes for the
 // same object until then, and knows by itself what a restart finds at rest.
 func (r ownedHandler) wake(q queue, priority *int, obj client.Object) {
 	req := instanceOf(obj)
@@ -91,8 +91,8 @@ func (r ownedHandler) wake(q queue, priority *int, obj client.Object) {
 	q.AddAfter(req, r.gather)
 }
 
-// priority returns the priority of the turn after this decision. Nil leaves it: a
-// turn that is tried again is as urgent as it was.
+// priority returns the priority of the reconcile after this decision. Nil keeps the present
+// priority: a retry is as urgent as the attempt.
 func priority(d lifecycle.Decision) *int {
 	switch {
 	case d.IsRepair():

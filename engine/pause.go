@@ -13,7 +13,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
-// pause ends the turn of a paused object: it was observed, and nothing is written
+// pause ends the reconcile of a paused object: it was observed, and nothing is written
 // but its status. Deletion ends the pause, or the object would hold back its
 // namespace for ever.
 func (e *engine[T, W]) pause(ctx context.Context, r *reconciliation[T, W]) {
@@ -46,7 +46,7 @@ func (e *engine[T, W]) whyPaused(obj T) string {
 	return "The operator observes only. Remove " + strings.Join(ways, ", and ") + " to resume."
 }
 
-// observeOnly is what a paused object gets of a turn: how it is, and what others changed.
+// observeOnly reports the state of a paused object and what others changed.
 func (e *engine[T, W]) observeOnly(ctx context.Context, r *reconciliation[T, W]) {
 	sight := e.app.Planner.Next(r.obj, r.seen, e.now())
 	r.sight = &sight
@@ -63,7 +63,7 @@ func (e *engine[T, W]) observeOnly(ctx context.Context, r *reconciliation[T, W])
 }
 
 // overdue names the Secrets whose certificates a pause keeps from being renewed. Nothing is
-// written; the object has another turn when the next certificate is due.
+// written; the object reconciles again when the next certificate is due.
 func (e *engine[T, W]) overdue(ctx context.Context, r *reconciliation[T, W], wanted []lifecycle.Object) error {
 	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
 	if err != nil {

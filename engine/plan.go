@@ -18,7 +18,7 @@ func (f *forecaster[T, W]) report(ctx context.Context, now, want T) preview.Repo
 	if deleting(want) && !e.app.Finalize && !e.app.Holdable {
 		return e.clearance(ctx, now)
 	}
-	next, err := f.of(ctx, now, want)
+	next, err := f.plan(ctx, now, want)
 	if err != nil {
 		r := preview.Terminal(cannotObserve)
 		r.Unknowns, r.Operator = []string{err.Error()}, e.operator.options.Version
@@ -39,7 +39,7 @@ func (e *engine[T, W]) clearance(ctx context.Context, now T) preview.Report {
 // complete adds to the plan all that is known besides.
 func (e *engine[T, W]) complete(ctx context.Context, now, want T, next future[T, W]) preview.Report {
 	r := preview.Report{
-		Plan: e.overseen(ctx, now, next), Paused: e.isPaused(next.want) && !deleting(next.want), Unknowns: next.doubts, Operator: e.operator.options.Version,
+		Plan: e.overseen(ctx, now, next), Paused: e.isPaused(next.want) && !deleting(next.want), Unknowns: next.unknowns, Operator: e.operator.options.Version,
 	}
 	if r.Paused {
 		r.PausedBy = e.whyPaused(next.want)
@@ -47,14 +47,14 @@ func (e *engine[T, W]) complete(ctx context.Context, now, want T, next future[T,
 	changes, err := e.changes(ctx, now, next)
 	r.Resources = resources(changes)
 	if d := explain(err); err != nil && d.Outcome == lifecycle.OutcomeBlocked {
-		next.Plan = e.foreseenBeside(ctx, now, want, next.first, &blocked{apply.BlockedObjects(err), d})
-		r.Plan, err = e.overseen(ctx, now, next), nil // the same error meets the first turn
+		next.Plan = e.planDespiteBlocked(ctx, now, want, next.first, &blocked{apply.BlockedObjects(err), d})
+		r.Plan, err = e.overseen(ctx, now, next), nil // the first reconcile meets the same error
 	}
 	r = unsure(r, err)
 	_, book, err := e.history.open(ctx, now)
 	r.Plan = r.Expect(book.MedianDuration)
 	r = unsure(r, err)
-	r.Unknowns = slices.Concat(r.Unknowns, e.unproven(ctx, next, r), e.crowded(next.want, r.Plan))
+	r.Unknowns = slices.Concat(r.Unknowns, e.untriedImages(ctx, next, r), e.crowded(next.want, r.Plan))
 	return r
 }
 

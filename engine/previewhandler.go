@@ -125,7 +125,7 @@ func (o *previewHandler[T, W]) question(req admission.Request) (q question[T], e
 	if q.asks == preview.Delete {
 		q.want = q.now.DeepCopyObject().(T)
 		q.want.SetDeletionTimestamp(new(metav1.NewTime(o.now())))
-		q.now = q.want // who goes sees the world otherwise
+		q.now = q.want // an object that is being deleted is observed differently
 	}
 	return q, err
 }

@@ -36,7 +36,7 @@ func (e *engine[T, W]) provide(ctx context.Context, r *reconciliation[T, W]) {
 	err = e.apply(ctx, r, wanted, lenient)
 	switch {
 	case err != nil:
-		e.stumble(r, err)
+		e.applyFailed(r, err)
 	case len(r.changes) == 0 && !lenient:
 		e.applyCache.Learn(r.key, news, memory.NewBasis(r.obj, r.seen, r.due))
 	}

@@ -26,15 +26,15 @@ func (e *engine[T, W]) publish(ctx context.Context, r *reconciliation[T, W]) (re
 	}
 	e.describe(ctx, r)
 	r.same = equality.Semantic.DeepEqual(r.before, r.object)
-	r.later = e.later(&r.result)
-	e.recollect(&r.result)
+	r.statusDue = e.statusDue(&r.result)
+	e.collectChanges(&r.result)
 	r.log(logf.FromContext(ctx))
 	e.announce(&r.result)
 	e.progress.measure(&r.result)
 	e.operator.policies.Note(e.holder(r.key), r.holding())
 	e.operator.policies.WaitForWave(e.holder(r.key), r.refusals, func() { e.Wake(r.key) })
-	e.value(ctx, r)
-	e.pace(&r.result)
+	e.updateApprovals(ctx, r)
+	e.updateBudget(&r.result)
 	err := errors.Join(
 		e.history.record(ctx, r.obj, e.waits.Note(r.key, r.decision, r.taken != nil, e.now()), e.entry(r)),
 		e.remember(ctx, r),
@@ -107,8 +107,8 @@ func pausedFacts(why string, conditions []metav1.Condition, sight *lifecycle.Dec
 	return facts
 }
 
-// unchanged returns the application's conditions as they are, for a turn that
-// could not see anything new.
+// unchanged returns the application's conditions as they are, for a reconcile that could not
+// observe the world.
 func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []lifecycle.Condition {
 	known := map[string]bool{lifecycle.ConditionPaused: true, lifecycle.ConditionRolledBack: true, lifecycle.ConditionDrifted: true, lifecycle.ConditionDeletionHeld: true,
 		lifecycle.ConditionCertificatesDue: true, lifecycle.ConditionResourcesBlocked: true, lifecycle.ConditionChangeHeld: true}
@@ -128,7 +128,7 @@ func unchanged(conditions []metav1.Condition, told []lifecycle.Condition) []life
 // the status will say it.
 func (r *result) news() bool {
 	d, said := r.decision, r.said()
-	return r.later.IsZero() && d.IsSet() && (said.Reason != d.Reason || said.Status != r.readiness())
+	return r.statusDue.IsZero() && d.IsSet() && (said.Reason != d.Reason || said.Status != r.readiness())
 }
 
 // readiness is the status of Ready that the decision leads to.
@@ -145,9 +145,9 @@ func (r *result) said() metav1.Condition {
 	return metav1.Condition{}
 }
 
-// writeStatus writes the status if it differs from what was read and is told now.
+// writeStatus writes the status if it has changed and is not delayed.
 func (e *engine[T, W]) writeStatus(ctx context.Context, r *reconciliation[T, W]) error {
-	if r.same || !r.later.IsZero() {
+	if r.same || !r.statusDue.IsZero() {
 		return nil
 	}
 	err := e.client.Status().Update(ctx, r.obj)
@@ -159,6 +159,6 @@ func (e *engine[T, W]) writeStatus(ctx context.Context, r *reconciliation[T, W])
 		return client.IgnoreNotFound(err)
 	}
 	e.tracker.Wrote(r.key, r.obj)
-	e.noteTold(&r.result)
+	e.noteStatusWritten(&r.result)
 	return nil
 }

@@ -22,11 +22,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// cacheLagRequeue is when to look again whether the cache has caught up, in case that the
-// event which brings the write also ends a turn that came too early.
+// cacheLagRequeue is the delay before the engine checks again whether the cache has caught up
+// with its own writes. The event with the write may arrive during a reconcile that came too early.
 const cacheLagRequeue = 100 * time.Millisecond
 
-// engine runs the turns of one application.
+// engine reconciles the objects of one application.
 type engine[T lifecycle.Resource, W any] struct {
 	app      App[T, W]
 	operator *Operator
@@ -74,7 +74,7 @@ func newEngine[T lifecycle.Resource, W any](
 	}, nil
 }
 
-// Reconcile implements reconcile.Reconciler: one turn for one object.
+// Reconcile implements reconcile.Reconciler.
 func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	key := req.NamespacedName
 	caughtUp, err := e.tracker.CaughtUp(ctx, key)
@@ -92,11 +92,11 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 	e.causes.Meet(key, unfinished(obj))
 	r := newReconciliation[T, W](obj, e.specManagers.Of(key), e.now())
 	if len(rolledBack(obj)) > 0 {
-		r.author = RollbackManager // what it only took away is recorded in nobody's name
+		r.author = RollbackManager // managed fields do not record a removal
 	}
-	if e.over(obj) {
+	if e.nothingLeft(obj) {
 		e.release(key)
-		e.operator.policies.Note(e.holder(key), nil) // it is counted until it is gone
+		e.operator.policies.Note(e.holder(key), nil) // it counts until it is deleted
 		return reconcile.Result{}, nil
 	}
 	e.runStages(readyourwrites.WithOwner(ctx, key), r)
@@ -106,16 +106,16 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 	return e.publish(ctx, r)
 }
 
-// over reports whether nothing is left to do for an object that is being deleted:
+// nothingLeft reports whether nothing is left to do for an object that is being deleted:
 // Kubernetes clears up what it owns.
-func (e *engine[T, W]) over(obj T) bool {
+func (e *engine[T, W]) nothingLeft(obj T) bool {
 	return deleting(obj) && !hasFinalizer(obj)
 }
 
 func deleting(obj lifecycle.Object) bool { return obj.GetDeletionTimestamp() != nil }
 
-// runStages is the turn up to the telling. Each stage either leaves a decision, and the
-// turn is over, or hands on to the next.
+// runStages runs everything before the publication. A stage either leaves a decision, which ends
+// the reconcile, or passes on to the next.
 func (e *engine[T, W]) runStages(ctx context.Context, r *reconciliation[T, W]) {
 	defer e.recoverPanic(ctx, r)
 	stages := []func(context.Context, *reconciliation[T, W]){
@@ -126,7 +126,7 @@ func (e *engine[T, W]) runStages(ctx context.Context, r *reconciliation[T, W]) {
 			return
 		}
 		stage(ctx, r)
-		if r.over() {
+		if r.isDecided() {
 			return
 		}
 	}
@@ -134,7 +134,7 @@ func (e *engine[T, W]) runStages(ctx context.Context, r *reconciliation[T, W]) {
 
 func (e *engine[T, W]) now() time.Time { return e.operator.options.Now() }
 
-// Wake lets the object take another turn now.
+// Wake reconciles the object now.
 func (e *engine[T, W]) Wake(key types.NamespacedName) {
 	if q := e.queue.Load(); q != nil {
 		(*q).Add(reconcile.Request{NamespacedName: key})

@@ -10,8 +10,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// recoverPanic turns a panic in an application's code into a decision about the one
-// object that met it. The others never notice.
+// recoverPanic makes a panic in an application's code a decision about the one object that
+// caused it. Other objects are not affected.
 func (e *engine[T, W]) recoverPanic(ctx context.Context, r *reconciliation[T, W]) {
 	thrown := recover()
 	if thrown == nil {

@@ -12,18 +12,18 @@ import (
 )
 
 const (
-	// onward is the pause between two steps of one object. The cache's state, not time, keeps
+	// betweenSteps is the pause between two steps of one object. The cache's state, not time, keeps
 	// them in order.
-	onward = time.Millisecond
-	// held is the interval at which a held step is judged again, for gates on facts that
+	betweenSteps = time.Millisecond
+	// heldInterval is the interval at which a held step is judged again, for gates on facts that
 	// cannot be watched.
-	held = 15 * time.Second
-	// wordless is the same where only a user or a time lets the step pass. Both trigger a
+	heldInterval = 15 * time.Second
+	// approvalInterval is the same where only a user or a time lets the step pass. Both trigger a
 	// reconcile, unless the clock is set forward.
-	wordless = 10 * time.Minute
-	// still is the shortest interval at which an application that cannot be watched is
+	approvalInterval = 10 * time.Minute
+	// observeInterval is the shortest interval at which an application that cannot be watched is
 	// observed while its step is held.
-	still = 30 * time.Second
+	observeInterval = 30 * time.Second
 )
 
 // requeue returns when to reconcile the object again. A wait for something that can be watched
@@ -45,11 +45,11 @@ func (r *result) requeue(now time.Time, retry func() time.Duration) reconcile.Re
 	case r.paused:
 		after = 0
 	case d.Outcome == lifecycle.OutcomeProceed:
-		after = onward
+		after = betweenSteps
 	case d.Outcome == lifecycle.OutcomeWait && len(r.refusals) > 0:
 		after = heldFor(r.refusals, d.After, now)
 	case d.Outcome == lifecycle.OutcomeWait && !d.Deadline.IsZero():
-		after = max(onward, d.Heartbeat(d.Deadline.Sub(now)).After)
+		after = max(betweenSteps, d.Heartbeat(d.Deadline.Sub(now)).After)
 	case d.Outcome == lifecycle.OutcomeBlocked, d.Outcome == lifecycle.OutcomeRetry && d.After == 0:
 		after = retry()
 	}
@@ -64,16 +64,16 @@ func (r *result) requeue(now time.Time, retry func() time.Duration) reconcile.Re
 // heldFor returns for how long to leave a held step: until the first gate opens by itself, or
 // for the application's heartbeat.
 func heldFor(refusals []lifecycle.Refusal, heartbeat time.Duration, now time.Time) time.Duration {
-	after := held
+	after := heldInterval
 	if !slices.ContainsFunc(refusals, watched) {
-		after = wordless
+		after = approvalInterval
 	}
 	if heartbeat > 0 {
-		after = min(after, max(heartbeat, still))
+		after = min(after, max(heartbeat, observeInterval))
 	}
 	for _, r := range refusals {
 		if !r.Until.IsZero() {
-			after = min(after, max(onward, r.Until.Sub(now)))
+			after = min(after, max(betweenSteps, r.Until.Sub(now)))
 		}
 	}
 	return after
@@ -88,11 +88,11 @@ func watched(r lifecycle.Refusal) bool {
 // certificate, the end of an approval, a delayed status, or a wait behind a held change, if that
 // is sooner.
 func (r *result) orDue(now time.Time, after time.Duration) time.Duration {
-	for _, due := range []time.Time{r.due, r.expires, r.later, r.again} {
+	for _, due := range []time.Time{r.due, r.expires, r.statusDue, r.again} {
 		if due.IsZero() {
 			continue
 		}
-		if in := max(onward, due.Sub(now)); after == 0 || in < after {
+		if in := max(betweenSteps, due.Sub(now)); after == 0 || in < after {
 			after = in
 		}
 	}

@@ -68,10 +68,10 @@ type result struct {
 	overdue []string // Secrets that are not renewed meanwhile
 
 	// Times at which to reconcile again; zero if there is none.
-	due     time.Time // of a certificate
-	expires time.Time // of an approval
-	again   time.Time // of a wait behind a held change
-	later   time.Time // of a status that is not published now
+	due       time.Time // of a certificate
+	expires   time.Time // of an approval
+	again     time.Time // of a wait behind a held change
+	statusDue time.Time // of a status that is not published now
 
 	same      bool // the status says it all already
 	panicked  bool
@@ -88,15 +88,14 @@ type stepResult struct {
 	own   bool // it is the engine's own step, and no gate was asked
 }
 
-// over reports whether the turn has its result: anything but a step to be taken.
-func (r *result) over() bool {
+// isDecided reports whether the turn has its result: anything but a step to be taken.
+func (r *result) isDecided() bool {
 	outcome := r.decision.Outcome
 	leavingSettled := outcome == lifecycle.OutcomeSettled && deleting(r.object) && !r.released
 	return r.paused || r.released || outcome != lifecycle.OutcomeNone && outcome != lifecycle.OutcomeProceed && !leavingSettled || r.taken != nil
 }
 
-// failed tells a step that went wrong from one that was not even begun, which is
-// nothing to be remembered.
+// failed explains the error of a step. A step that did not begin is not recorded.
 func (r *result) failed(step lifecycle.Step) {
 	r.cause = r.taken.err
 	r.decision = explain(r.taken.err)

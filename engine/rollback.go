@@ -56,8 +56,8 @@ func rollbackNoteOf(obj lifecycle.Object) (n rollbackNote, ok bool) {
 	return n, raw != "" && json.Unmarshal([]byte(raw), &n) == nil
 }
 
-// accepted reports whether the turn shows that the spec is one to be kept: something was
-// done for it, or refused to be done, or it has failed, or everything is as it declares.
+// accepted reports whether the spec is to be stored as a revision: a step was taken for it or
+// refused, or it has failed, or everything is as declared.
 func (r *result) accepted() bool {
 	if !r.decided || r.paused || deleting(r.object) {
 		return false
@@ -234,8 +234,7 @@ func (e *engine[T, W]) objectionTo(r *reconciliation[T, W], w rollbackPlan[T]) s
 	return ""
 }
 
-// goBack puts the spec back, with the note, unless somebody changes the object at the
-// same time.
+// goBack restores the spec, with the note, unless the object was changed meanwhile.
 func (e *engine[T, W]) goBack(ctx context.Context, r *reconciliation[T, W], w rollbackPlan[T], by string) error {
 	patch, err := w.patch(r.before)
 	if err != nil {

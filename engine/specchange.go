@@ -23,7 +23,7 @@ const (
 	fromWorld
 )
 
-// originOf tells a step that a change of the spec asks for from one that repairs. A planner
+// originOf distinguishes a step that carries out a change of the spec from a repair. A planner
 // sees the world and not its past, so the engine asks it for the step of the spec that
 // worked last. What is unknown counts as a change: a freeze holds it.
 func (e *engine[T, W]) originOf(ctx context.Context, obj T, seen W, step lifecycle.Step) origin {

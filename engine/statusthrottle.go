@@ -11,22 +11,22 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// pendingStatus is what was done while nothing was told, and since when.
+// pendingStatus is what was done since the status was last published.
 type pendingStatus struct {
 	since time.Time
 	done  []apply.Change
 }
 
-// later is when to tell what is new and not told now, by status and event; zero if it is
-// told now. Anything but a wait is, and so is what holds it, what others changed, and that
-// certificates were replaced.
-func (e *engine[T, W]) later(r *result) time.Time {
+// statusDue returns when to publish a delayed status and event; zero if it is published now. Only
+// waits are delayed, and only if nothing holds them, others changed nothing, and no certificate
+// was replaced.
+func (e *engine[T, W]) statusDue(r *result) time.Time {
 	if r.same || r.decision.Outcome != lifecycle.OutcomeWait || len(r.refusals) > 0 || r.newDrift() || certificates(r.issued) != "" {
 		return time.Time{}
 	}
-	due := e.dueRecount(r)
-	if saysMore(r.before, r.object) {
-		due = e.dueInHurry(r)
+	due := e.dueByInterval(r)
+	if conditionsDiffer(r.before, r.object) {
+		due = e.dueWhenBusy(r)
 	}
 	if !e.now().Before(due) {
 		return time.Time{}
@@ -34,34 +34,34 @@ func (e *engine[T, W]) later(r *result) time.Time {
 	return due
 }
 
-// dueRecount is when numbers are to be told that are all that is new.
-func (e *engine[T, W]) dueRecount(r *result) time.Time {
+// dueByInterval returns when to publish a status in which only numbers are new.
+func (e *engine[T, W]) dueByInterval(r *result) time.Time {
 	last, known := e.lastStatusWrite.Get(r.key)
 	if !known {
 		return time.Time{}
 	}
-	return last.Add(e.app.Recount)
+	return last.Add(e.app.StatusInterval)
 }
 
-// dueInHurry is when a new wait is to be told: now, unless others wait for their turn.
-// Where drift is only reported, the status says from when on a change is drift.
-func (e *engine[T, W]) dueInHurry(r *result) time.Time {
-	if !e.hurried() || e.reportsDrift(r.object) {
+// dueWhenBusy returns when to publish a new wait: now, unless the queue is long. Where drift is only
+// reported, it is never delayed: the observed generation tells drift from a change of the spec.
+func (e *engine[T, W]) dueWhenBusy(r *result) time.Time {
+	if !e.isBusy() || e.reportsDrift(r.object) {
 		return time.Time{}
 	}
 	if kept, known := e.pendingStatus.Get(r.key); known {
-		return kept.since.Add(e.app.TellWithin)
+		return kept.since.Add(e.app.StatusDelay)
 	}
-	return e.now().Add(e.app.TellWithin)
+	return e.now().Add(e.app.StatusDelay)
 }
 
-// recollect adds to the turn what was done in those that told nothing, or keeps it for
-// the one that will.
-func (e *engine[T, W]) recollect(r *result) {
+// collectChanges adds the changes of earlier reconciles that published nothing, or keeps them for
+// the one that publishes.
+func (e *engine[T, W]) collectChanges(r *result) {
 	kept, known := e.pendingStatus.Get(r.key)
 	r.done = slices.Concat(kept.done, r.changes)
 	switch {
-	case r.later.IsZero():
+	case r.statusDue.IsZero():
 		e.pendingStatus.Forget(r.key)
 	case known:
 		e.pendingStatus.Put(r.key, pendingStatus{kept.since, r.done})
@@ -70,25 +70,24 @@ func (e *engine[T, W]) recollect(r *result) {
 	}
 }
 
-// hurried reports whether more objects wait for their turn than can have it next.
-func (e *engine[T, W]) hurried() bool {
+// isBusy reports whether more objects are queued than there are workers.
+func (e *engine[T, W]) isBusy() bool {
 	q := e.queue.Load()
 	return q != nil && (*q).Len() > e.app.Workers
 }
 
-// noteTold remembers when the status was told. What a step has changed is told at once.
-func (e *engine[T, W]) noteTold(r *result) {
+// noteStatusWritten records when the status was written. After a step nothing is delayed.
+func (e *engine[T, W]) noteStatusWritten(r *result) {
 	switch {
 	case r.taken != nil:
 		e.lastStatusWrite.Forget(r.key)
-	case e.app.Recount > 0:
+	case e.app.StatusInterval > 0:
 		e.lastStatusWrite.Put(r.key, e.now())
 	}
 }
 
-// saysMore reports whether the conditions are about something else, and not only in
-// other words.
-func saysMore(before, now lifecycle.Resource) bool {
+// conditionsDiffer reports whether more than the messages of the conditions changed.
+func conditionsDiffer(before, now lifecycle.Resource) bool {
 	_, was := before.StatusFields()
 	_, is := now.StatusFields()
 	return len(*was) != len(*is) || slices.ContainsFunc(*is, func(c metav1.Condition) bool {

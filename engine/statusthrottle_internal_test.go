@@ -41,18 +41,18 @@ func TestLater(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(noon)
-			e.app.Recount = time.Second
+			e.app.StatusInterval = time.Second
 			key := types.NamespacedName{Name: "a"}
 			e.lastStatusWrite.Put(key, noon.Add(-c.written))
 			r := &result{key: key, before: starting("5 of 9", nil), object: c.now, decision: c.decision}
-			r.later = e.later(r)
-			if due := noon.Add(time.Second - c.written); c.want && !r.later.Equal(due) || !c.want && !r.later.IsZero() {
-				t.Errorf("%s: it is told at %s", c.reason, r.later)
+			r.statusDue = e.statusDue(r)
+			if due := noon.Add(time.Second - c.written); c.want && !r.statusDue.Equal(due) || !c.want && !r.statusDue.IsZero() {
+				t.Errorf("%s: it is told at %s", c.reason, r.statusDue)
 			}
 			if after := e.requeue(r).RequeueAfter; c.want && after != time.Second-c.written {
 				t.Errorf("it is looked at again after %v", after)
 			}
-			if e.lastStatusWrite.Forget(key); !e.later(r).IsZero() {
+			if e.lastStatusWrite.Forget(key); !e.statusDue(r).IsZero() {
 				t.Error("what is forgotten was never written")
 			}
 		})
@@ -61,13 +61,13 @@ func TestLater(t *testing.T) {
 
 func TestWhatAStepChangedIsToldAtOnce(t *testing.T) {
 	e := testEngine(time.Unix(1000, 0))
-	e.app.Recount = time.Second
+	e.app.StatusInterval = time.Second
 	r := &result{before: &fake{}, object: &fake{generation: 1}, decision: lifecycle.WaitFor(lifecycle.Step{}, time.Time{})}
-	if e.noteTold(r); e.later(r).IsZero() {
+	if e.noteStatusWritten(r); e.statusDue(r).IsZero() {
 		t.Error("what was just told can wait")
 	}
 	r.taken = &stepResult{}
-	if e.noteTold(r); !e.later(r).IsZero() {
+	if e.noteStatusWritten(r); !e.statusDue(r).IsZero() {
 		t.Error("after a step nothing waits")
 	}
 }
@@ -97,7 +97,7 @@ func TestToActComesBeforeToTell(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(now)
-			e.app.Workers, e.app.TellWithin = 8, tellWithin
+			e.app.Workers, e.app.StatusDelay = 8, tellWithin
 			waiting := lengthOf(c.queued)
 			e.queue.Store(&waiting)
 			if c.before > 0 {
@@ -105,13 +105,13 @@ func TestToActComesBeforeToTell(t *testing.T) {
 			}
 			r := &result{before: &fake{}, object: told, decision: c.decision, refusals: c.refusals}
 			var got time.Duration
-			if r.later = e.later(r); !r.later.IsZero() {
-				got = r.later.Sub(now)
+			if r.statusDue = e.statusDue(r); !r.statusDue.IsZero() {
+				got = r.statusDue.Sub(now)
 			}
 			if got != c.want {
 				t.Errorf("%s: it is told after %v, want %v", c.reason, got, c.want)
 			}
-			if e.app.TellWithin = 0; !e.later(r).IsZero() {
+			if e.app.StatusDelay = 0; !e.statusDue(r).IsZero() {
 				t.Error("a kind whose planner reads its status waits")
 			}
 			if silent := !r.news(); silent != (c.want > 0) {
@@ -125,11 +125,11 @@ func TestRecollect(t *testing.T) {
 	now := time.Unix(1000, 0)
 	e := testEngine(now)
 	turn := func(later time.Time, kind string) []apply.Change {
-		r := &result{later: later}
+		r := &result{statusDue: later}
 		if kind != "" {
 			r.changes = []apply.Change{create(kind)}
 		}
-		e.recollect(r)
+		e.collectChanges(r)
 		return r.done
 	}
 	turn(now.Add(tellWithin), "Service")

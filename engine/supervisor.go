@@ -23,7 +23,7 @@ import (
 const (
 	// again is how long to leave an application alone that could not start.
 	again = 5 * time.Second
-	// firstRetry and lastRetry bound the growing pause before a turn is retried.
+	// firstRetry and lastRetry bound the growing delay of retries.
 	firstRetry = 50 * time.Millisecond
 	lastRetry  = 30 * time.Second
 )
@@ -38,7 +38,7 @@ type supervisor[T lifecycle.Resource, W any] struct {
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby keeps
-// its caches warm, only the turns wait for leadership.
+// its caches warm, and only reconciles wait for leadership.
 func (s *supervisor[T, W]) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.

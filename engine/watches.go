@@ -87,7 +87,7 @@ func (s *supervisor[T, W]) watch(c controller.Controller, e *engine[T, W], store
 		source.Kind[client.Object](store, s.app.newObject(), &handler.EnqueueRequestForObject{}, e.ignoreOwnWrites()),
 		source.Func(func(_ context.Context, q queue) error { e.queue.Store(&q); return nil }),
 	}
-	hears := ownedHandler{gather: s.app.Gather, heard: e.applyCache.Heard}
+	hears := ownedHandler{gather: s.app.Debounce, heard: e.applyCache.Heard}
 	for _, obj := range slices.Concat(s.app.Owns, s.app.Watches) {
 		sources = append(sources, source.Kind(store, obj, hears.belongings()))
 	}

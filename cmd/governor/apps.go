@@ -116,7 +116,7 @@ func registerMemcached(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
 		Name: memcached.Name, Planner: memcached.Planner{}, Abilities: memcached.Abilities(), Driver: memcacheddriver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
-		Watches: []client.Object{&corev1.Pod{}}, TellWithin: tellWithin,
+		Watches: []client.Object{&corev1.Pod{}}, StatusDelay: tellWithin,
 	})
 }
 
@@ -136,6 +136,6 @@ const (
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}}, Gather: gather, Recount: recount,
+		Watches: []client.Object{&corev1.Pod{}}, Debounce: gather, StatusInterval: recount,
 	})
 }

@@ -184,7 +184,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	must(t, engine.Register(e, engine.App[*cachev1.Memcached, memcached.World]{
 		Name: memcached.Name, Planner: s.planner, Abilities: memcached.Abilities(), Driver: driver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
-		Watches: []client.Object{&corev1.Pod{}}, Workers: s.workers, TellWithin: s.tellWithin,
+		Watches: []client.Object{&corev1.Pod{}}, Workers: s.workers, StatusDelay: s.tellWithin,
 	}))
 	must(t, engine.Register(e, engine.App[*fakeapp.Ring, fakeapp.World]{
 		Name: "ring", Planner: fakeapp.Planner{}, Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(op.lists),
@@ -193,7 +193,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	}))
 	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{
 		Name: podset.Name, Planner: podset.Planner{}, Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}}, Gather: 10 * time.Millisecond, Recount: 50 * time.Millisecond,
+		Watches: []client.Object{&corev1.Pod{}}, Debounce: 10 * time.Millisecond, StatusInterval: 50 * time.Millisecond,
 	}))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})

@@ -72,7 +72,7 @@ func fingerprint(e metav1.ManagedFieldsEntry) uint64 {
 	return h.Sum64()
 }
 
-// Of returns the field manager that set the object's spec last; empty if nobody knows.
+// Of returns the field manager that set the object's spec last; empty if not known.
 func (a *SpecManagers) Of(key types.NamespacedName) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

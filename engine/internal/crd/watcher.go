@@ -115,7 +115,7 @@ func (k *Watcher) Appear(ctx context.Context, gvk schema.GroupVersionKind) (defi
 }
 
 // vanish blocks until the definition is gone, or was replaced by another. One
-// that is being deleted is still there: its objects may have to say farewell.
+// that is being deleted still exists: its objects may have a finalizer.
 func (k *Watcher) vanish(ctx context.Context, d defined) {
 	for {
 		changed := k.next()

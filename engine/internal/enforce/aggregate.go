@@ -7,11 +7,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
-// aggregate is how the policies stand in all fleets.
+// aggregate has the use of the policies by all applications.
 type aggregate struct {
 	set       policy.Set
 	standings map[string]policy.Usage
-	// unseen are policies with an object that has not taken a turn yet.
+	// unseen are policies with an object that was not reconciled yet.
 	unseen map[string]bool
 	// together are pairs of policies that select the same object.
 	together map[[2]string]bool

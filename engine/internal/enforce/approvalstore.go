@@ -24,7 +24,7 @@ func indexApproved(obj client.Object) []string {
 // ApprovedObject is the value of the index ApprovedIndex for an object.
 func ApprovedObject(kind schema.GroupKind, name string) string { return kind.String() + "/" + name }
 
-// approvalChanged wakes the object that is named, unless only the status changed.
+// approvalChanged reconciles the named object, unless only the status changed.
 func (r *Store) approvalChanged(old, now client.Object) {
 	if old != nil && now != nil && old.GetGeneration() == now.GetGeneration() {
 		return
@@ -40,12 +40,11 @@ func (r *Store) approvalChanged(old, now client.Object) {
 	}
 }
 
-// readAgain wakes the objects of all approvals: who was woken before they could be read
-// has read none.
+// readAgain reconciles the objects of all approvals: an earlier reconcile could not read them.
 func (r *Store) readAgain(ctx context.Context) {
 	list := &v1alpha1.ApprovalList{}
 	if err := r.Approvals.List(ctx, list); err != nil {
-		return // it ends, and begins anew
+		return // the cache ends, and starts again
 	}
 	for i := range list.Items {
 		r.approvalChanged(nil, &list.Items[i])

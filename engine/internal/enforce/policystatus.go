@@ -18,11 +18,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
-// Note remembers which policies hold a step of the object, and has their status told if
-// that is new.
+// Note records which policies hold a step of the object. If that is new, their status is
+// computed again.
 func (r *Store) Note(holder string, holding []string) {
 	if all := r.All.Load(); all == nil || len(*all) == 0 {
-		return // a policy that comes wakes all that it selects
+		return // a new policy reconciles all objects that it selects
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,7 +37,7 @@ func (r *Store) Note(holder string, holding []string) {
 	r.markDirty()
 }
 
-// Drop forgets an object that is gone.
+// Drop forgets a deleted object.
 func (r *Store) Drop(holder string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,7 +57,7 @@ func (r *Store) DropApp(app string) {
 	r.markDirty()
 }
 
-// markDirty has the status of policies looked at soon.
+// markDirty makes the status of policies be computed soon.
 func (r *Store) markDirty() {
 	select {
 	case r.stirred <- struct{}{}:
@@ -161,7 +161,7 @@ func (c *policyStatusWriter) update(ctx context.Context, p *v1alpha1.OperationPo
 	case apierrors.IsConflict(err):
 		c.rules.markDirty()
 	case client.IgnoreNotFound(err) != nil:
-		c.mgr.GetLogger().Error(err, "cannot tell the status of a policy", "policy", p.Name)
+		c.mgr.GetLogger().Error(err, "cannot write the status of a policy", "policy", p.Name)
 		c.rules.markDirty()
 	}
 }

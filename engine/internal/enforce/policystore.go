@@ -23,8 +23,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle/policy"
 )
 
-// Store are what people say may be done: the cluster's policies and approvals, known
-// once to the whole process. The zero value knows of none.
+// Store has the policies and approvals of the cluster, once for the whole process. The zero
+// value has none.
 type Store struct {
 	policies  *kindcache.Cache
 	Approvals *kindcache.Cache
@@ -46,9 +46,9 @@ type Store struct {
 type Fleet interface {
 	// Peers are the objects as they are known here.
 	Peers(ctx context.Context) ([]policy.Peer, error)
-	// Wake lets one of them take another turn now.
+	// Wake reconciles one of them now.
 	Wake(key types.NamespacedName)
-	// HolderName is how one of them is called in the whole operator.
+	// HolderName returns a name of the object that is unique in the operator.
 	HolderName(o policy.Object) string
 }
 
@@ -84,7 +84,7 @@ func Watch(mgr manager.Manager, kinds *crd.Watcher, namespaces map[string]cache.
 	return r, mgr.Add(&policyStatusWriter{mgr: mgr, rules: r, now: now})
 }
 
-// Await returns when it is known what is forbidden.
+// Await returns when all policies and approvals are known.
 func (r *Store) Await(ctx context.Context) {
 	if r.policies != nil {
 		r.policies.Await(ctx)
@@ -100,8 +100,8 @@ func (r *Store) Selecting(o policy.Object) policy.Set {
 	return nil
 }
 
-// policyChanged reads the policy anew, unless only its status changed, and wakes the
-// objects that it selects or has selected.
+// policyChanged reads the policy again, unless only its status changed, and reconciles the
+// objects that it selects or selected.
 func (r *Store) policyChanged(old, now client.Object) {
 	if old != nil && now != nil && old.GetGeneration() == now.GetGeneration() {
 		return
@@ -113,11 +113,11 @@ func (r *Store) policyChanged(old, now client.Object) {
 	})
 }
 
-// forgetOthers drops the policies that went while nobody watched.
+// forgetOthers drops the policies that were deleted while there was no watch.
 func (r *Store) forgetOthers(ctx context.Context) {
 	list := &v1alpha1.OperationPolicyList{}
 	if err := r.policies.List(ctx, list); err != nil {
-		return // it ends, and begins anew
+		return // the cache ends, and starts again
 	}
 	there := map[string]bool{}
 	for i := range list.Items {
@@ -156,12 +156,12 @@ func (r *Store) learn(name string, now client.Object) (was, is *policy.Policy) {
 	return was, is
 }
 
-// wakeAll wakes every object that is meant.
+// wakeAll reconciles every object for which meant is true.
 func (r *Store) wakeAll(meant func(policy.Object) bool) {
 	for _, f := range r.running() {
 		peers, err := f.Peers(context.Background())
 		if err != nil {
-			continue // its cache has ended, and with it its turns
+			continue // its cache has ended, and with it its reconciles
 		}
 		for _, p := range peers {
 			if meant(p.Object) {
@@ -190,7 +190,7 @@ func (r *Store) running() map[schema.GroupKind]Fleet {
 	return maps.Clone(r.fleets)
 }
 
-// Join makes an application's objects known to the others, until leave is called.
+// Join adds the objects of an application, until leave is called.
 func (r *Store) Join(kind schema.GroupKind, f Fleet) (leave func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

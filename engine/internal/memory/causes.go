@@ -6,25 +6,26 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Causes knows what set off what is under way at each object. A planner sees the world
-// and not what it was before: to bring back what a fault took, it changes members as if
-// somebody had wished for it. What an earlier operator left unfinished is read from the history.
+// Causes knows what caused the present changes of each object. A planner sees the present world
+// only: after a fault it adds members as if the spec had changed. The history has the cause of
+// what an earlier operator left unfinished.
 type Causes struct {
 	Map[lifecycle.Cause]
 
-	// unread has an entry for each object that was seen, which is true while its history may still tell the cause.
+	// unread is true for an object whose history may have the cause, and false once it was read.
 	unread Map[bool]
 }
 
-// Meet notes, when an object is seen first, whether an earlier operator left something unfinished at it.
+// Meet records, at the first reconcile of an object, whether an earlier operator left something
+// unfinished.
 func (c *Causes) Meet(key types.NamespacedName, unfinished bool) {
 	if _, known := c.unread.Get(key); !known {
 		c.unread.Put(key, unfinished)
 	}
 }
 
-// Trace returns the decision with the cause that began it all. A change of the spec is
-// the cause only of steps that repair nothing. earlier reads the cause that an earlier operator recorded.
+// Trace returns the decision with the original cause. A change of the spec causes only steps that
+// repair nothing. earlier reads the cause that an earlier operator recorded.
 func (c *Causes) Trace(
 	key types.NamespacedName, d lifecycle.Decision, repairs func(lifecycle.Step) bool, earlier func() lifecycle.Cause,
 ) lifecycle.Decision {
@@ -33,7 +34,7 @@ func (c *Causes) Trace(
 		c.Map.Forget(key)
 		c.unread.Put(key, false)
 	case cause == lifecycle.CauseSpecChange:
-		// It may have to be read what the step repairs: that happens without the lock.
+		// repairs may read the history, which happens without the lock.
 		if began, known := c.began(key, earlier); known && repairs(d.Step) {
 			d.Step.Cause = began
 		}
