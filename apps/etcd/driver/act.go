@@ -18,10 +18,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Act implements lifecycle.Driver. It looks again first: a cache may be old, and a
-// member may have died since.
+// Act implements lifecycle.Driver. It observes again first: a cache may be outdated, and a
+// member may have failed since.
 func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step) error {
-	v, err := d.look(ctx, want)
+	v, err := d.observe(ctx, want)
 	if err != nil {
 		return err
 	}
@@ -36,9 +36,9 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 	case etcd.DeleteMember:
 		return d.deleteMember(ctx, v.parts, s)
 	case etcd.AddToService:
-		return d.expose(ctx, v.parts, s.Target)
+		return d.addToService(ctx, v.parts, s.Target)
 	case etcd.SetRetention, etcd.DeleteCluster:
-		return d.own(ctx, want, v.parts, s)
+		return d.setOwners(ctx, want, v.parts, s)
 	case etcd.GrowVolume:
 		return d.grow(ctx, v.parts, s)
 	case etcd.RestoreSet:
@@ -65,8 +65,7 @@ func (d *Driver) startEach(ctx context.Context, want *etcdv1.EtcdCluster, v view
 	return errors.Join(errs...)
 }
 
-// start makes the volume first: what is about to run on it is written on it before
-// it can.
+// start writes the version on the volume before the StatefulSet can use it.
 func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
 	set, err := etcd.StatefulSet(want, v.world, s)
 	if err != nil {
@@ -75,14 +74,15 @@ func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s 
 	if err := d.notOrphaned(ctx, want, s.Target); err != nil {
 		return err
 	}
-	if err := d.note(ctx, want, s); err != nil {
+	if err := d.recordVersion(ctx, want, s); err != nil {
 		return err
 	}
 	return apply.Object(ctx, d.client, d.live, want, set)
 }
 
-// note writes the version on the member's volume, and makes it if it is not there.
-func (d *Driver) note(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle.Step) error {
+// recordVersion writes the version on the member's volume, and creates the volume if it does not
+// exist.
+func (d *Driver) recordVersion(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle.Step) error {
 	claim := etcd.Claim(want, s)
 	if claim == nil {
 		return nil
@@ -108,15 +108,15 @@ func (d *Driver) note(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle
 	})
 }
 
-// edit writes what the change makes of the object, if nobody else changed it.
+// edit patches the object unless another client has changed it.
 func (d *Driver) edit(ctx context.Context, obj client.Object, change func()) error {
 	base := obj.DeepCopyObject().(client.Object)
 	change()
 	return d.client.Patch(ctx, obj, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
 }
 
-// restart ends the pod if it is not what the StatefulSet would make, or cannot
-// become it. A pod that serves is evicted, so that restarts and drains share a budget.
+// restart deletes the pod if it differs from what the StatefulSet would create, or cannot run.
+// It evicts a serving pod, so that restarts and node drains share a disruption budget.
 func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
 	if err := d.start(ctx, want, v, s); err != nil {
 		return err
@@ -137,9 +137,10 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 	return d.remove(ctx, running)
 }
 
-// expose labels the template first: a pod that is made meanwhile is as the template is.
-// Both are patched whatever their version, for the kubelet tells their status all the time.
-func (d *Driver) expose(ctx context.Context, p parts, member string) error {
+// addToService labels the template first, so that a pod created in between has the label.
+// Neither patch has a precondition on the resource version, because status updates change it all
+// the time.
+func (d *Driver) addToService(ctx context.Context, p parts, member string) error {
 	if seen := p.sets[member]; seen != nil {
 		set := seen.DeepCopy()
 		set.Labels[etcd.LabelExposed], set.Spec.Template.Labels[etcd.LabelExposed] = string(etcd.Exposed), string(etcd.Exposed)
@@ -157,15 +158,15 @@ func (d *Driver) expose(ctx context.Context, p parts, member string) error {
 	return nil
 }
 
-// deleteMember deletes the StatefulSet before the volume that its pod uses, and a pod that a
-// StatefulSet has left behind, or whose StatefulSet does not go.
+// deleteMember deletes the StatefulSet before the volume that its pod uses. It also deletes a
+// pod that is orphaned, or whose StatefulSet does not disappear.
 func (d *Driver) deleteMember(ctx context.Context, p parts, s lifecycle.Step) error {
 	if set := p.sets[s.Target]; set != nil {
 		if err := d.remove(ctx, set); err != nil {
 			return err
 		}
 	}
-	if left := p.pods[s.Target]; left != nil && (orphaned(left) || p.held[s.Target] != nil) {
+	if left := p.pods[s.Target]; left != nil && (orphaned(left) || p.stuckSets[s.Target] != nil) {
 		if err := d.remove(ctx, left); err != nil {
 			return err
 		}
@@ -176,7 +177,7 @@ func (d *Driver) deleteMember(ctx context.Context, p parts, s lifecycle.Step) er
 	return nil
 }
 
-// remove deletes the very object that was seen, not a later one of its name.
+// remove deletes exactly the observed object, not a later one of the same name.
 func (d *Driver) remove(ctx context.Context, obj client.Object) error {
 	uid := obj.GetUID()
 	err := d.client.Delete(ctx, reference(obj), client.Preconditions{UID: &uid},
@@ -187,7 +188,7 @@ func (d *Driver) remove(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// reference is a copy that can be handed on: what the cache gave is shared.
+// reference returns a copy that callers may change: objects from the cache are shared.
 func reference(obj client.Object) client.Object {
 	meta := metav1.ObjectMeta{
 		Namespace: obj.GetNamespace(), Name: obj.GetName(), UID: obj.GetUID(), Labels: obj.GetLabels(),

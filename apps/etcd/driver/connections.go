@@ -12,19 +12,19 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// buffer is how much is read from a connection at once, and written. Questions and answers
-// are a few hundred bytes, and grpc keeps 32 KiB for each as long as a connection lives.
+// buffer is the size of the read and write buffers of a connection. Requests and answers have a
+// few hundred bytes, and grpc keeps 32 KiB for each buffer as long as a connection exists.
 const buffer = 4 << 10
 
-// window is how much a member may send unasked: the least that grpc has. With a window
-// of its own choice it measures the line by a ping for every answer.
+// window is how much a member may send without an acknowledgment: the minimum of grpc. With a
+// dynamic window grpc pings the peer for every answer to measure the connection.
 const window = 64 << 10
 
-// idle is when an unused connection is given up; a member is asked more often.
+// idle is when an unused connection is closed; Governor queries members more often.
 const idle = 2 * time.Minute
 
-// connections are the connections to members, kept from turn to turn: a handshake costs
-// more than all that is asked.
+// connections keeps the connections to members between reconciles: a handshake costs more than
+// all queries.
 type connections struct {
 	mu    sync.Mutex
 	open  map[string]*connection
@@ -39,13 +39,13 @@ type connection struct {
 
 func newConnections() *connections { return &connections{open: map[string]*connection{}} }
 
-// to returns a connection to whom at the address, whose certificate must have the
-// name. One to another address, or with other keys, is replaced.
-func (l *connections) to(whom, address, name string, k keys, now time.Time) (*grpc.ClientConn, error) {
+// get returns a connection to the member with the key at the address, whose certificate must
+// contain the name. It replaces a connection to another address, or with other certificates.
+func (l *connections) get(key, address, name string, k keys, now time.Time) (*grpc.ClientConn, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.sweep(now)
-	have := l.open[whom]
+	have := l.open[key]
 	if have != nil && have.address == address && have.digest == k.digest {
 		have.used = now
 		return have.ClientConn, nil
@@ -57,21 +57,21 @@ func (l *connections) to(whom, address, name string, k keys, now time.Time) (*gr
 	if err != nil {
 		return nil, fmt.Errorf("cannot reach %s: %w", address, err)
 	}
-	l.open[whom] = &connection{ClientConn: conn, address: address, digest: k.digest, used: now}
+	l.open[key] = &connection{ClientConn: conn, address: address, digest: k.digest, used: now}
 	return conn, nil
 }
 
-func (l *connections) drop(whom string) {
+func (l *connections) drop(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if have := l.open[whom]; have != nil {
+	if have := l.open[key]; have != nil {
 		_ = have.Close()
-		delete(l.open, whom)
+		delete(l.open, key)
 	}
 }
 
-// dial gives an attempt up as soon as nobody waits for it any more: TCP itself asks who
-// was away ever more seldom.
+// dial limits a connection attempt to answerWithin: TCP retries an unreachable peer at growing
+// intervals.
 func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 	secure := insecure.NewCredentials()
 	if config != nil {
@@ -85,16 +85,17 @@ func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {
 		grpc.WithReadBufferSize(buffer), grpc.WithWriteBufferSize(buffer), grpc.WithStaticStreamWindowSize(window))
 }
 
-// sweep closes what nobody has used for a while: the member or its cluster is gone.
+// sweep closes connections that have been unused for a while: the member or its cluster was
+// deleted.
 func (l *connections) sweep(now time.Time) {
 	if now.Sub(l.swept) < idle {
 		return
 	}
 	l.swept = now
-	for whom, open := range l.open {
+	for key, open := range l.open {
 		if now.Sub(open.used) > idle {
 			_ = open.Close()
-			delete(l.open, whom)
+			delete(l.open, key)
 		}
 	}
 }

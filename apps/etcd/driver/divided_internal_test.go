@@ -48,11 +48,11 @@ func TestListsThatDifferAreNotBelieved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			said := map[string]answer{}
 			for i, list := range c.lists {
-				a := says(uint64(i+1), 1, c.leaders[i], etcd.Healthy)
-				a.line = serve(t, func(s *grpc.Server) { pb.RegisterClusterServer(s, &counted{ids: list}) })
+				a := answerOf(uint64(i+1), 1, c.leaders[i], etcd.Healthy)
+				a.conn = serve(t, func(s *grpc.Server) { pb.RegisterClusterServer(s, &counted{ids: list}) })
 				said[string(rune('a'+i))] = a
 			}
-			r := call(t.Context(), plain(""), 1, said, nil)
+			r := readMemberList(t.Context(), plain(""), 1, said, nil)
 			if (r.divided != "") != c.divided || r.known() == c.divided {
 				t.Errorf("%s: divided %q, the list is known: %v", c.reason, r.divided, r.known())
 			}

@@ -1,4 +1,4 @@
-// Package driver observes real etcd clusters and takes the planner's steps.
+// Package driver observes real etcd clusters and performs the planner's steps.
 package driver
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Driver is etcd's contact with the world. It keeps a connection to each member, and
-// remembers since when each is as it is.
+// Driver implements lifecycle.Driver for etcd. It keeps a connection to each member, and the
+// time since each member's health is unchanged.
 type Driver struct {
 	client client.Client
 	live   client.Reader
@@ -30,9 +30,9 @@ type Driver struct {
 	comparer    *apply.Comparer
 }
 
-// New returns a driver that reads Kubernetes through the clients: StatefulSets,
-// pods, volumes, doors and minted Secrets from the cache; StorageClasses, nodes and users'
-// own Secrets live.
+// New returns a driver that reads Kubernetes through the clients. StatefulSets, pods, volumes,
+// bootstrap ConfigMaps and issued Secrets come from the cache; StorageClasses, nodes and the
+// users' own Secrets from the API server.
 func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World] {
 	return &Driver{client: cached, live: live, now: time.Now, connections: newConnections(), sentinel: newSentinel(), healthTimes: newHealthTimes(), tlsCache: newTLSCache(),
 		nodes: newNodes(), places: &places{}, edits: newEdits(), comparer: apply.NewComparer(cached.Scheme())}
@@ -40,7 +40,7 @@ func New(cached client.Client, live client.Reader) lifecycle.Driver[*etcdv1.Etcd
 
 // Observe implements lifecycle.Driver.
 func (d *Driver) Observe(ctx context.Context, want *etcdv1.EtcdCluster) (etcd.World, error) {
-	v, err := d.look(ctx, want)
+	v, err := d.observe(ctx, want)
 	return v.world, err
 }
 
@@ -48,54 +48,54 @@ func (d *Driver) Observe(ctx context.Context, want *etcdv1.EtcdCluster) (etcd.Wo
 type view struct {
 	world etcd.World
 	parts parts
-	// speakers are the voters that have a quorum behind them, the leader first.
-	speakers []answer
-	// user is who the operator is to etcd, by its certificate.
+	// quorumMembers are the voters that have a quorum, the leader first.
+	quorumMembers []answer
+	// user is the operator's user name in etcd, from its certificate.
 	user string
 }
 
-func (d *Driver) look(ctx context.Context, want *etcdv1.EtcdCluster) (view, error) {
+func (d *Driver) observe(ctx context.Context, want *etcdv1.EtcdCluster) (view, error) {
 	p, err := d.gather(ctx, want)
 	if err != nil {
 		return view{}, err
 	}
 	if want.DeletionTimestamp != nil {
-		d.sentinel.station(want, nil, d.now())
-		// etcd may be down, and does not matter any more.
+		d.sentinel.record(want, nil, d.now())
+		// etcd may be down, and is no longer needed.
 		return view{world: etcd.World{Leaving: true, Members: d.members(want, p, memberList{}, nil)}, parts: p}, nil
 	}
 	keys, err := d.keys(ctx, want)
 	if err != nil {
 		return view{}, err
 	}
-	said := d.ask(ctx, want, p, keys)
-	r := call(ctx, want, identity(want, said), said, candidates(want, p, nil))
-	d.askStrangers(ctx, want, keys, r, said)
+	responses := d.queryMembers(ctx, want, p, keys)
+	r := readMemberList(ctx, want, clusterID(want, responses), responses, candidates(want, p, nil))
+	d.queryUnmanaged(ctx, want, keys, r, responses)
 	if err := d.findListed(ctx, want, p, r); err != nil {
 		return view{}, err
 	}
-	v := view{parts: p, speakers: quorumMembers(r.cluster, said), world: etcd.World{
-		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, OtherID: otherIdentity(want, said), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
+	v := view{parts: p, quorumMembers: quorumMembers(r.cluster, responses), world: etcd.World{
+		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, OtherID: otherClusterID(want, responses), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
 		Revocation: keys.revocation, Bundles: keys.bundles,
-		Members: d.members(want, p, r, said),
+		Members: d.members(want, p, r, responses),
 	}}
-	v.world.Unauthorized, v.user = refusedAny(said), keys.user()
+	v.world.Unauthorized, v.user = refusedAny(responses), keys.user()
 	if v.world.Unauthorized {
 		v.world.User = v.user
 	}
-	d.sentinel.station(want, v.speakers, d.now())
-	readLogs(want, p, said, v.world.Members)
-	d.settle(ctx, p, v.world.Members)
+	d.sentinel.record(want, v.quorumMembers, d.now())
+	readLogs(want, p, responses, v.world.Members)
+	d.findNodes(ctx, p, v.world.Members)
 	findUnreachable(ctx, p, v.world.Members)
 	d.findPlaces(ctx, want, &v.world)
-	d.askPeerPorts(ctx, want, p, keys, v.world.Members)
-	d.askCertificates(ctx, want, p, keys, v.world.Members)
+	d.checkPeerPorts(ctx, want, p, keys, v.world.Members)
+	d.checkCertificates(ctx, want, p, keys, v.world.Members)
 	if err := d.findObstacles(ctx, want, p, v.world.Members); err != nil {
 		return view{}, err
 	}
 	if err := d.findEdits(want, v); err != nil {
 		return view{}, err
 	}
-	d.refusedPods(ctx, p, v.world.Members)
+	d.findRefusedPods(ctx, p, v.world.Members)
 	return v, d.storage(ctx, want, p, v.world.Members)
 }

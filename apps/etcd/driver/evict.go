@@ -15,12 +15,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// evictedAgain is how soon a refused eviction is tried again. The disruption controller
-// counts a pod that has become ready within a second, as a rule.
-const evictedAgain = 2 * time.Second
+// evictionRetry is the delay before a refused eviction is retried. The disruption controller
+// usually counts a pod within a second of its readiness.
+const evictionRetry = 2 * time.Second
 
-// evict ends the very pod that was seen, if the disruption budgets allow it. A drain at
-// the same time asks for the same budget, so that the two never take a quorum together.
+// evict evicts exactly the observed pod, if the disruption budgets allow it. A concurrent node
+// drain uses the same budget, so that the two never break a quorum together.
 func (d *Driver) evict(ctx context.Context, running *corev1.Pod) error {
 	uid := running.UID
 	err := d.client.SubResource("eviction").Create(ctx, reference(running), &policyv1.Eviction{
@@ -29,32 +29,32 @@ func (d *Driver) evict(ctx context.Context, running *corev1.Pod) error {
 	})
 	if apierrors.IsTooManyRequests(err) {
 		return &lifecycle.Deferred{
-			Reason: fmt.Sprintf("the pod %s cannot be evicted: %s", running.Name, objection(err)), After: evictedAgain,
+			Reason: fmt.Sprintf("the pod %s cannot be evicted: %s", running.Name, evictionMessage(err)), After: evictionRetry,
 		}
 	}
 	if err != nil && !apierrors.IsNotFound(err) && !severalBudgets(err) {
 		return fmt.Errorf("cannot evict the pod %s: %w", running.Name, err)
 	}
-	return d.remove(ctx, running) // after an eviction, only for the client to wait until the cache shows it
+	return d.remove(ctx, running) // after an eviction this only makes the client wait for its cache
 }
 
-// severalBudgets says that a user's own disruption budget selects the pod as well. The
-// API server evicts no such pod for any caller, so no drain can race with a deletion.
+// severalBudgets reports that a user's own disruption budget also selects the pod. The API
+// server then evicts the pod for no caller, so no drain can race with a deletion.
 func severalBudgets(err error) bool {
 	return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "more than one PodDisruptionBudget")
 }
 
-// objection is why an eviction was refused. The cause names the disruption budget, and
-// the message does not.
-func objection(err error) string {
+// evictionMessage is why an eviction was refused. The cause names the disruption budget, the
+// message does not.
+func evictionMessage(err error) string {
 	var refused apierrors.APIStatus
-	said := err.Error()
+	message := err.Error()
 	if errors.As(err, &refused) && refused.Status().Details != nil {
 		for _, c := range refused.Status().Details.Causes {
 			if c.Type == policyv1.DisruptionBudgetCause && c.Message != "" {
-				said = c.Message
+				message = c.Message
 			}
 		}
 	}
-	return strings.TrimSuffix(said, ".")
+	return strings.TrimSuffix(message, ".")
 }

@@ -30,9 +30,9 @@ func refusal() error {
 // names the budget, and that an eviction is of the very pod that was seen.
 func TestEvictRespectsDisruptionBudgets(t *testing.T) {
 	cases := map[string]struct {
-		answer error
-		says   string
-		gone   bool
+		answer  error
+		wantErr string
+		gone    bool
 	}{
 		"Allowed":  {nil, "", true},
 		"Refused":  {refusal(), "The disruption budget e needs 2 healthy pods", false},
@@ -54,8 +54,8 @@ func TestEvictRespectsDisruptionBudgets(t *testing.T) {
 				},
 			}).Build()
 			err := (&Driver{client: api}).evict(t.Context(), pod)
-			if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
-				t.Errorf("%v, want %q", err, c.says)
+			if c.wantErr == "" && err != nil || c.wantErr != "" && (err == nil || !strings.Contains(err.Error(), c.wantErr)) {
+				t.Errorf("%v, want %q", err, c.wantErr)
 			}
 			var later *lifecycle.Deferred
 			if waits := errors.As(err, &later); waits != apierrors.IsTooManyRequests(c.answer) {

@@ -19,28 +19,28 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// parts are what Kubernetes has of the members, by their names.
+// parts are the members' objects in Kubernetes, by the names of the members.
 type parts struct {
-	sets   map[string]*appsv1.StatefulSet
-	claims map[string]*corev1.PersistentVolumeClaim
-	pods   map[string]*corev1.Pod
-	doors  map[string]*corev1.ConfigMap
-	// held are StatefulSets that are being deleted and do not go: their pods run on.
-	held map[string]*appsv1.StatefulSet
-	// orphans are what an earlier cluster of the name left running.
+	sets             map[string]*appsv1.StatefulSet
+	claims           map[string]*corev1.PersistentVolumeClaim
+	pods             map[string]*corev1.Pod
+	bootstrapConfigs map[string]*corev1.ConfigMap
+	// stuckSets are StatefulSets whose deletion does not finish: their pods continue to run.
+	stuckSets map[string]*appsv1.StatefulSet
+	// orphans are the running objects of an earlier cluster of the name.
 	orphans []string
-	// earlier says that it still owns StatefulSets.
+	// earlier reports whether that cluster still owns StatefulSets.
 	earlier bool
 }
 
-// gather reads the cache. A StatefulSet that is being deleted is gone already; its pod
-// still runs, and a claim still has its data while a pod uses it.
+// gather reads the cache. A StatefulSet that is being deleted counts as deleted. Its pod still
+// runs, and a claim still has its data while a pod uses it.
 func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, error) {
 	var sets appsv1.StatefulSetList
 	var claims corev1.PersistentVolumeClaimList
 	var pods corev1.PodList
-	var doors corev1.ConfigMapList
-	for _, list := range []client.ObjectList{&sets, &claims, &pods, &doors} {
+	var bootstrapConfigs corev1.ConfigMapList
+	for _, list := range []client.ObjectList{&sets, &claims, &pods, &bootstrapConfigs} {
 		err := d.client.List(ctx, list, client.InNamespace(want.Namespace), client.UnsafeDisableDeepCopy,
 			client.MatchingLabels{lifecycle.LabelApp: etcd.Name, lifecycle.LabelInstance: want.Name})
 		if err != nil {
@@ -49,10 +49,10 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	}
 	p := parts{
 		sets: byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
-		// The name of a claim has the cluster's UID in it.
-		claims: byMember(claims.Items, etcd.ClaimName(want, ""), func(*corev1.PersistentVolumeClaim) bool { return true }),
-		doors:  byMember(doors.Items, etcd.BootstrapConfigName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
-		held:   heldSets(want, sets.Items, d.now()),
+		// The name of a claim contains a hash of the cluster's UID.
+		claims:           byMember(claims.Items, etcd.ClaimName(want, ""), func(*corev1.PersistentVolumeClaim) bool { return true }),
+		bootstrapConfigs: byMember(bootstrapConfigs.Items, etcd.BootstrapConfigName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
+		stuckSets:        findStuckSets(want, sets.Items, d.now()),
 	}
 	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
 		return parts{}, err
@@ -65,8 +65,8 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	return p, d.findClaims(ctx, want, p, candidates(want, p, nil))
 }
 
-// candidates are the names under which members may exist: those that were seen at any
-// time, also if the cache has none of their objects.
+// candidates are the names of members that may exist: those seen at any time, even if the cache
+// has none of their objects.
 func candidates(want *etcdv1.EtcdCluster, p parts, pods []corev1.Pod) map[string]bool {
 	all := map[string]bool{}
 	for _, m := range want.Status.Members {
@@ -85,23 +85,23 @@ func candidates(want *etcdv1.EtcdCluster, p parts, pods []corev1.Pod) map[string
 	return all
 }
 
-// owned pods are controlled by a StatefulSet of this very cluster, also by one that is
-// being deleted, or were left behind by one: a member that runs must be seen. Before the
-// cluster has an ID, by which a member's answer proves that it is one of its own, a pod
-// without a controller may be of an earlier cluster of the same name.
+// owned selects pods of a StatefulSet of exactly this cluster, including one that is being
+// deleted and pods that it orphaned: a running member must be seen. Before the cluster has an
+// ID, which identifies its members' answers, a pod without a controller may belong to an earlier
+// cluster of the same name.
 func owned(want *etcdv1.EtcdCluster, listed []appsv1.StatefulSet, found map[string]*appsv1.StatefulSet) func(*corev1.Pod) bool {
-	own := map[types.UID]bool{}
+	mine := map[types.UID]bool{}
 	for i := range listed {
-		own[listed[i].UID] = metav1.IsControlledBy(&listed[i], want)
+		mine[listed[i].UID] = metav1.IsControlledBy(&listed[i], want)
 	}
 	for _, set := range found {
-		own[set.UID] = true
+		mine[set.UID] = true
 	}
 	return func(pod *corev1.Pod) bool {
 		if orphaned(pod) {
 			return want.Status.ClusterID != "" && !foreign(want, pod)
 		}
-		return own[metav1.GetControllerOf(pod).UID]
+		return mine[metav1.GetControllerOf(pod).UID]
 	}
 }
 
@@ -109,11 +109,11 @@ func orphaned(pod *corev1.Pod) bool { return metav1.GetControllerOf(pod) == nil 
 
 func podName(member string) string { return member + "-0" }
 
-// settling is how long a StatefulSet may take to make its first pod.
-const settling = 10 * time.Second
+// firstPodWithin is how long a StatefulSet may take to create its first pod.
+const firstPodWithin = 10 * time.Second
 
-// findSets adds StatefulSets that the cache does not have, because they have lost the
-// labels by which it selects. A member must not be taken for one without a StatefulSet.
+// findSets adds StatefulSets that the cache lacks because they have lost the labels by which it
+// selects. Otherwise their members would seem to have no StatefulSet.
 func (d *Driver) findSets(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members map[string]bool) error {
 	for member := range members {
 		if p.sets[member] != nil {
@@ -131,11 +131,11 @@ func (d *Driver) findSets(ctx context.Context, want *etcdv1.EtcdCluster, p parts
 	return nil
 }
 
-// findPods adds pods that have lost their labels: the cache does not have them, and their
-// StatefulSets cannot make others of the same names.
+// findPods adds pods that have lost their labels. The cache lacks them, and their StatefulSets
+// cannot create others of the same names.
 func (d *Driver) findPods(ctx context.Context, want *etcdv1.EtcdCluster, p parts) error {
 	for member, set := range p.sets {
-		if p.pods[member] != nil || d.now().Sub(set.CreationTimestamp.Time) < settling {
+		if p.pods[member] != nil || d.now().Sub(set.CreationTimestamp.Time) < firstPodWithin {
 			continue
 		}
 		pod := &corev1.Pod{}
@@ -143,15 +143,15 @@ func (d *Driver) findPods(ctx context.Context, want *etcdv1.EtcdCluster, p parts
 		if err != nil {
 			return err
 		}
-		if found && made(want, set, pod) {
+		if found && createdBy(want, set, pod) {
 			p.pods[member] = pod
 		}
 	}
 	return nil
 }
 
-// findClaims adds claims that the cache does not have, because they have lost the labels
-// by which it selects: a member whose claim is only out of sight has its data.
+// findClaims adds claims that the cache lacks because they have lost the labels by which it
+// selects. Otherwise their members would seem to have lost their data.
 func (d *Driver) findClaims(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members map[string]bool) error {
 	for member := range members {
 		if p.claims[member] != nil || etcd.Volatile(want) {
@@ -169,7 +169,7 @@ func (d *Driver) findClaims(ctx context.Context, want *etcdv1.EtcdCluster, p par
 	return nil
 }
 
-// findListed adds what the cache does not have of members that etcd lists.
+// findListed adds the objects that the cache lacks for members in etcd's list.
 func (d *Driver) findListed(ctx context.Context, want *etcdv1.EtcdCluster, p parts, r memberList) error {
 	if err := d.findSets(ctx, want, p, r.ours()); err != nil {
 		return err
@@ -186,15 +186,15 @@ func (d *Driver) find(ctx context.Context, want *etcdv1.EtcdCluster, name string
 	return err == nil, nil
 }
 
-// made says that the pod was made by the StatefulSet. Without an owner it is known by its
-// volume, if it has one of its own.
-func made(want *etcdv1.EtcdCluster, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
+// createdBy reports whether the StatefulSet created the pod. A pod without an owner is
+// identified by its volume, if it has its own.
+func createdBy(want *etcdv1.EtcdCluster, set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner == nil && !foreign(want, pod) || owner != nil && owner.UID == set.UID
 }
 
-// foreign says that the pod does not run on the volume of the member whose name it has. It
-// may be a copy, or of a cluster of the same name that was deleted with --cascade=orphan.
+// foreign reports that the pod does not run on the volume of the member whose name it has. It
+// may be a copy, or belong to a cluster of the same name that was deleted with --cascade=orphan.
 func foreign(want *etcdv1.EtcdCluster, pod *corev1.Pod) bool {
 	member, _ := strings.CutSuffix(pod.Name, podName(""))
 	if etcd.Volatile(want) {
@@ -204,8 +204,8 @@ func foreign(want *etcdv1.EtcdCluster, pod *corev1.Pod) bool {
 	return dataClaim(pod.Spec.Volumes) != etcd.ClaimName(want, member)
 }
 
-// lacksTemplateLabels says that the pod lacks a label by which its StatefulSet, the
-// Services and the PodDisruptionBudget select it.
+// lacksTemplateLabels reports that the pod lacks a label by which its StatefulSet, the Services
+// and the PodDisruptionBudget select it.
 func lacksTemplateLabels(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
 	return set != nil && lacksLabels(set.Spec.Selector.MatchLabels, pod)
 }
@@ -222,8 +222,8 @@ func lacksLabels(labels map[string]string, obj metav1.Object) bool {
 
 func alive(obj metav1.Object) bool { return obj.GetDeletionTimestamp() == nil }
 
-// byMember finds the objects of members by their names, which are the member's and the
-// suffix. Labels do not tell: they can be copied to other objects, and edited.
+// byMember finds the objects of members by their names: the member's name and the suffix. Labels
+// are no proof: they can be copied to other objects, and edited.
 func byMember[T any, P interface {
 	*T
 	metav1.Object

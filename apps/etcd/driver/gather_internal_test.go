@@ -28,20 +28,20 @@ func TestOwned(t *testing.T) {
 	going.DeletionTimestamp = &metav1.Time{Time: noon}
 	sets := []appsv1.StatefulSet{set("ours", "uid"), going, set("theirs", "earlier")}
 	want := plain("")
-	own := etcd.ClaimName(want, "my-etcd-0")
+	mine := etcd.ClaimName(want, "my-etcd-0")
 	cases := map[string]struct {
 		reason, name, clusterID string
 		owners                  []metav1.OwnerReference
 		volume                  string
 		want                    bool
 	}{
-		"Ours":        {"its StatefulSet is ours", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "ours"), own, true},
-		"Going":       {"its StatefulSet is being deleted, and it still runs", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "going"), own, true},
-		"Theirs":      {"its StatefulSet is of an earlier cluster", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "theirs"), own, false},
-		"Gone":        {"its StatefulSet is gone, and it goes, too", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "gone"), own, false},
-		"Orphan":      {"its StatefulSet left it behind, and its answer proves who it is", "my-etcd-0-0", "c1", nil, own, true},
-		"EarlyOrphan": {"nothing proves yet who it is", "my-etcd-0-0", "", nil, own, false},
-		"OtherName":   {"a copy of a member's pod", "another-0", "c1", nil, own, false},
+		"Ours":        {"its StatefulSet is ours", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "ours"), mine, true},
+		"Going":       {"its StatefulSet is being deleted, and it still runs", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "going"), mine, true},
+		"Theirs":      {"its StatefulSet is of an earlier cluster", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "theirs"), mine, false},
+		"Gone":        {"its StatefulSet is gone, and it goes, too", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "gone"), mine, false},
+		"Orphan":      {"its StatefulSet left it behind, and its answer proves who it is", "my-etcd-0-0", "c1", nil, mine, true},
+		"EarlyOrphan": {"nothing proves yet who it is", "my-etcd-0-0", "", nil, mine, false},
+		"OtherName":   {"a copy of a member's pod", "another-0", "c1", nil, mine, false},
 		"Earlier":     {"it runs on the volume of an earlier cluster", "my-etcd-0-0", "c1", nil, "my-etcd-0-abcdefgh", false},
 	}
 	for name, c := range cases {
@@ -71,13 +71,13 @@ func TestMembersAreKnownByNames(t *testing.T) {
 		m.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}
 		return m
 	}
-	own, copied, relabelled := etcd.ClaimName(want, "my-etcd-0"), etcd.ClaimName(want, "my-etcd-0")+"-copy", etcd.ClaimName(want, "my-etcd-1")
+	mine, copied, relabelled := etcd.ClaimName(want, "my-etcd-0"), etcd.ClaimName(want, "my-etcd-0")+"-copy", etcd.ClaimName(want, "my-etcd-1")
 	set := &appsv1.StatefulSet{ObjectMeta: controlled(meta("my-etcd-1", "my-etcd-0"))}
 	set.UID = "set"
 	pod := &corev1.Pod{ObjectMeta: meta("my-etcd-1-0", "my-etcd-0")}
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 	api := fake.NewClientBuilder().WithObjects(
-		&corev1.PersistentVolumeClaim{ObjectMeta: meta(own, "my-etcd-0")}, &corev1.PersistentVolumeClaim{ObjectMeta: meta(copied, "my-etcd-0")},
+		&corev1.PersistentVolumeClaim{ObjectMeta: meta(mine, "my-etcd-0")}, &corev1.PersistentVolumeClaim{ObjectMeta: meta(copied, "my-etcd-0")},
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta(relabelled, "my-etcd-0")},
 		&corev1.ConfigMap{ObjectMeta: controlled(meta("my-etcd-1-door", "my-etcd-0"))}, set, pod,
 	).Build()
@@ -87,13 +87,13 @@ func TestMembersAreKnownByNames(t *testing.T) {
 	}
 	got := map[string][]string{
 		"claims": slices.Sorted(maps.Keys(p.claims)), "sets": slices.Sorted(maps.Keys(p.sets)),
-		"pods": slices.Sorted(maps.Keys(p.pods)), "doors": slices.Sorted(maps.Keys(p.doors)),
+		"pods": slices.Sorted(maps.Keys(p.pods)), "doors": slices.Sorted(maps.Keys(p.bootstrapConfigs)),
 	}
 	only := []string{"my-etcd-1"}
 	if diff := cmp.Diff(map[string][]string{"claims": {"my-etcd-0", "my-etcd-1"}, "sets": only, "pods": only, "doors": only}, got); diff != "" {
 		t.Error(diff)
 	}
-	if name := p.claims["my-etcd-0"].Name; name != own {
+	if name := p.claims["my-etcd-0"].Name; name != mine {
 		t.Errorf("the volume of my-etcd-0 is %s", name)
 	}
 }

@@ -22,8 +22,8 @@ import (
 
 const peerPort = "2380"
 
-// verdict is what a handshake says about the certificates of both sides; it is empty if
-// it came to none.
+// verdict is what a handshake shows about the certificates of both sides; empty if it shows
+// nothing.
 type verdict string
 
 const (
@@ -31,10 +31,10 @@ const (
 	refused  verdict = "Refused"
 )
 
-// shake says whether each side knows the authority of the other's certificate. The
-// operator shows its own only to a member whose certificate it believes, and sends
-// nothing but a question for the version.
-func shake(ctx context.Context, address, name string, config *tls.Config, within time.Duration) verdict {
+// handshake reports whether each side trusts the authority of the other's certificate. The
+// operator presents its own only to a member whose certificate it trusts, and sends nothing but
+// a request for the version.
+func handshake(ctx context.Context, address, name string, config *tls.Config, within time.Duration) verdict {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	config = config.Clone()
@@ -42,37 +42,37 @@ func shake(ctx context.Context, address, name string, config *tls.Config, within
 	dialer := tls.Dialer{Config: config}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
 	if err != nil {
-		return judge(err)
+		return verdictOf(err)
 	}
 	defer func() { _ = conn.Close() }()
-	// With TLS 1.3 the member judges our certificate after our side of the handshake. It
-	// is given time to say so before it is asked anything: what it has not read when it
-	// closes the connection may cost its last words.
-	hears, stop := context.WithTimeout(ctx, within/4)
+	// With TLS 1.3 the member verifies our certificate after our side of the handshake. It gets
+	// time to report a failure before the request: unread data at its close of the connection
+	// may discard its alert.
+	alertCtx, stop := context.WithTimeout(ctx, within/4)
 	defer stop()
-	untilDone(hears, conn.SetReadDeadline)
+	setDeadline(alertCtx, conn.SetReadDeadline)
 	if _, err = conn.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		return judge(err)
+		return verdictOf(err)
 	}
-	untilDone(ctx, conn.SetDeadline)
+	setDeadline(ctx, conn.SetDeadline)
 	if _, err := fmt.Fprintf(conn, "GET /version HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", name); err != nil {
-		return judge(err)
+		return verdictOf(err)
 	}
 	_, err = conn.Read(make([]byte, 1))
-	return judge(err)
+	return verdictOf(err)
 }
 
-// untilDone sets the context's deadline.
-func untilDone(ctx context.Context, set func(time.Time) error) {
+// setDeadline sets the context's deadline.
+func setDeadline(ctx context.Context, set func(time.Time) error) {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = set(deadline)
 	}
 }
 
-// judge reads the verdict of either side. A member that closes the connection without an
-// alert knows the authority: etcd does so when the caller is none of the names in its
+// verdictOf derives the verdict of either side. A member that closes the connection without an
+// alert trusts the authority: etcd does so if the caller has none of the names in its
 // certificate. The alerts of crypto/tls have no exported type.
-func judge(err error) verdict {
+func verdictOf(err error) verdict {
 	var ours x509.UnknownAuthorityError
 	var theirs *net.OpError
 	switch {
@@ -89,9 +89,10 @@ func judge(err error) verdict {
 	return ""
 }
 
-// askPeerPorts finds out how members and the present certificates of their peers get on.
-// Only those that run with other authorities, or do not answer, are asked: none at rest.
-func (d *Driver) askPeerPorts(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys, members []etcd.Member) {
+// checkPeerPorts checks whether members and the current certificates of their peers accept each
+// other. It checks only members that run with other authorities or do not answer: none in a
+// settled cluster.
+func (d *Driver) checkPeerPorts(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys, members []etcd.Member) {
 	var group sync.WaitGroup
 	for i := range members {
 		m := &members[i]
@@ -116,17 +117,17 @@ func (d *Driver) peerPort(ctx context.Context, want *etcdv1.EtcdCluster, running
 	if err != nil || config == nil {
 		return ""
 	}
-	return shake(ctx, net.JoinHostPort(running.Status.PodIP, peerPort), u.Hostname(), config, startingWithin)
+	return handshake(ctx, net.JoinHostPort(running.Status.PodIP, peerPort), u.Hostname(), config, startingWithin)
 }
 
-// peerConfig is what the member shows its peers, of the Secret that Governor makes; nil
-// if there is none yet.
+// peerConfig is the member's own peer certificate, from the Secret that Governor issues; nil if
+// there is none yet.
 func (d *Driver) peerConfig(ctx context.Context, want *etcdv1.EtcdCluster, member string) *tls.Config {
-	s, err := d.minted(ctx, want, etcd.PeerSecret(want, member))
+	s, err := d.issuedSecret(ctx, want, etcd.PeerSecret(want, member))
 	if err != nil || s == nil {
 		return nil
 	}
-	config, err := configure(bundleOf(s, modern))
+	config, err := configure(bundleOf(s, standardKeys))
 	if err != nil {
 		return nil
 	}

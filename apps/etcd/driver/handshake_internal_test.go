@@ -73,7 +73,7 @@ func TestShakeTellsCertificatesFromOtherTrouble(t *testing.T) {
 			member.TLS.ClientCAs, member.TLS.ClientAuth, member.TLS.MaxVersion = member.TLS.RootCAs, tls.RequireAndVerifyClientCert, c.versions
 			member.StartTLS()
 			defer member.Close()
-			if got := shake(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), 4*time.Second); got != c.want {
+			if got := handshake(t.Context(), member.Listener.Addr().String(), c.name, present.config(t, present), 4*time.Second); got != c.want {
 				t.Errorf("%q, want %q", got, c.want)
 			}
 		})
@@ -87,18 +87,18 @@ func TestShakeTellsCertificatesFromOtherTrouble(t *testing.T) {
 	}
 	picky.StartTLS()
 	defer picky.Close()
-	if v := shake(t.Context(), picky.Listener.Addr().String(), "e-0", present.config(t, present), 4*time.Second); v != accepted {
+	if v := handshake(t.Context(), picky.Listener.Addr().String(), "e-0", present.config(t, present), 4*time.Second); v != accepted {
 		t.Errorf("a member that knows the authority and hangs up: %q", v)
 	}
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v := shake(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), 50*time.Millisecond); v != "" {
+	if v := handshake(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), 50*time.Millisecond); v != "" {
 		t.Error("a member that does not answer is taken for one that refuses")
 	}
 	_ = silent.Close()
-	if v := shake(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), time.Minute); v != "" {
+	if v := handshake(t.Context(), silent.Addr().String(), "e-0", present.config(t, present), time.Minute); v != "" {
 		t.Error("a port that is closed is taken for a refusal")
 	}
 }

@@ -10,61 +10,63 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// healthTimes remembers since when each member is as it is. A new operator takes up what
-// the status says.
+// healthTimes records since when each member's health is unchanged. A restarted operator
+// continues from the status.
 type healthTimes struct {
-	mu   sync.Mutex
-	felt map[types.UID]map[string]beat
+	mu      sync.Mutex
+	entries map[types.UID]map[string]healthEntry
 }
 
-type beat struct {
+type healthEntry struct {
 	health etcd.Health
 	since  time.Time
 }
 
-func newHealthTimes() *healthTimes { return &healthTimes{felt: map[types.UID]map[string]beat{}} }
+func newHealthTimes() *healthTimes {
+	return &healthTimes{entries: map[types.UID]map[string]healthEntry{}}
+}
 
 func (p *healthTimes) since(want *etcdv1.EtcdCluster, m etcd.Member, now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.felt[want.UID] == nil {
-		p.felt[want.UID] = map[string]beat{}
+	if p.entries[want.UID] == nil {
+		p.entries[want.UID] = map[string]healthEntry{}
 	}
-	last, known := p.felt[want.UID][m.Name]
+	last, known := p.entries[want.UID][m.Name]
 	if !known {
 		last = recorded(want, m.Name)
 	}
 	if last.since.IsZero() || last.health != m.Health {
-		// To the second, as the API keeps it: a restart changes nothing.
-		last = beat{m.Health, now.Truncate(time.Second)}
+		// The API stores seconds, so a restart of the operator changes nothing.
+		last = healthEntry{m.Health, now.Truncate(time.Second)}
 	}
-	p.felt[want.UID][m.Name] = last
+	p.entries[want.UID][m.Name] = last
 	return last.since
 }
 
-func recorded(want *etcdv1.EtcdCluster, name string) beat {
+func recorded(want *etcdv1.EtcdCluster, name string) healthEntry {
 	for _, m := range want.Status.Members {
 		if m.Name == name && m.Since != nil {
 			health := etcd.Health(m.Health)
 			if m.Health == "Unknown" {
 				health = etcd.Unknown
 			}
-			return beat{health, m.Since.Time}
+			return healthEntry{health, m.Since.Time}
 		}
 	}
-	return beat{}
+	return healthEntry{}
 }
 
-// forget drops those that are not among the members any more.
+// forget removes entries of members that no longer exist.
 func (p *healthTimes) forget(cluster types.UID, members map[string]etcd.Member) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for name := range p.felt[cluster] {
+	for name := range p.entries[cluster] {
 		if _, ok := members[name]; !ok {
-			delete(p.felt[cluster], name)
+			delete(p.entries[cluster], name)
 		}
 	}
 	if len(members) == 0 {
-		delete(p.felt, cluster)
+		delete(p.entries, cluster)
 	}
 }

@@ -11,39 +11,40 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// evidence says which member an entry of etcd's list is; false if it cannot tell.
-type evidence func(*pb.Member) (name string, ok bool)
+// identifier returns the member that an entry of etcd's list describes; false if it does not
+// know.
+type identifier func(*pb.Member) (name string, ok bool)
 
-// identify tells which entries of the list are our members. A member's ID says who it
-// is: as its own pod answers, or as the status remembers it. Its name and its URL are
-// hints, for etcdctl can change a URL and a member that has not started has no name. The
-// stronger evidence speaks first, for all entries, and names each member once.
+// identify maps the entries of the list to managed members. A member's ID identifies it, from
+// its own pod's answer or from the status. Its name and URL are hints: etcdctl can change a URL,
+// and a member that has not started has no name. Stronger identifiers apply first, to all
+// entries, and each member is used once.
 //
-// With etcdctl, every client can add a member with any URL. A URL names a member of ours
-// only if Governor may have given it: the name has objects, or no higher number than the
-// next one.
-func identify(want *etcdv1.EtcdCluster, cluster uint64, list []*pb.Member, said map[string]answer, known map[string]bool) []entry {
+// With etcdctl, every client can add a member with any URL. A URL identifies a managed member
+// only if Governor may have assigned it: the name has objects, or its number is at most the next
+// one.
+func identify(want *etcdv1.EtcdCluster, cluster uint64, list []*pb.Member, responses map[string]answer, known map[string]bool) []entry {
 	entries := make([]entry, len(list))
 	taken := map[string]bool{}
-	for _, tells := range []evidence{answered(cluster, said), rememberedID(want), published(said), byURL(want, known)} {
+	for _, identifies := range []identifier{byAnswer(cluster, responses), byRecordedID(want), byPublishedName(responses), byURL(want, known)} {
 		for i, m := range list {
-			if name, ok := tells(m); ok && entries[i].Member == nil && !taken[name] {
+			if name, ok := identifies(m); ok && entries[i].Member == nil && !taken[name] {
 				entries[i], taken[name] = entry{Member: m, name: name}, true
 			}
 		}
 	}
 	for i, m := range list {
 		if entries[i].Member == nil {
-			entries[i] = entry{Member: m, name: strconv.FormatUint(m.ID, 16), stranger: true}
+			entries[i] = entry{Member: m, name: strconv.FormatUint(m.ID, 16), unmanaged: true}
 		}
 	}
 	return entries
 }
 
-// answered is the word of the member's own pod.
-func answered(cluster uint64, said map[string]answer) evidence {
+// byAnswer uses the answer of the member's own pod.
+func byAnswer(cluster uint64, responses map[string]answer) identifier {
 	ids := map[uint64]string{}
-	for name, a := range said {
+	for name, a := range responses {
 		if a.status != nil && a.status.Header.GetClusterId() == cluster {
 			ids[a.status.Header.GetMemberId()] = name
 		}
@@ -54,8 +55,8 @@ func answered(cluster uint64, said map[string]answer) evidence {
 	}
 }
 
-// rememberedID is what the status says of members that answered before.
-func rememberedID(want *etcdv1.EtcdCluster) evidence {
+// byRecordedID uses the IDs in the status, of members that answered before.
+func byRecordedID(want *etcdv1.EtcdCluster) identifier {
 	ids := map[string]string{}
 	for _, m := range want.Status.Members {
 		if etcd.IsMemberName(want, m.Name) {
@@ -68,18 +69,18 @@ func rememberedID(want *etcdv1.EtcdCluster) evidence {
 	}
 }
 
-// published is the name that a member gave itself when it started. Only pods of ours
-// have such names.
-func published(said map[string]answer) evidence {
+// byPublishedName uses the name that a member published at its start. Only managed pods have
+// such names.
+func byPublishedName(responses map[string]answer) identifier {
 	return func(m *pb.Member) (string, bool) {
-		_, ours := said[m.Name]
+		_, ours := responses[m.Name]
 		return m.Name, ours
 	}
 }
 
-// byURL is the place that the operator gave the member, in any spelling of the pod's
-// name that DNS knows.
-func byURL(want *etcdv1.EtcdCluster, known map[string]bool) evidence {
+// byURL uses the URL that the operator assigned, with any spelling of the pod's name that DNS
+// resolves.
+func byURL(want *etcdv1.EtcdCluster, known map[string]bool) identifier {
 	return func(m *pb.Member) (string, bool) {
 		for _, peer := range m.PeerURLs {
 			if name, ok := nameOf(want, peer); ok && (known[name] || etcd.MayHaveAdded(want, name)) {

@@ -14,7 +14,7 @@ func TestIdentifyByURL(t *testing.T) {
 		reason, domain string
 		urls           []string
 		want           string
-		stranger       bool
+		unmanaged      bool
 	}{
 		"Ours":      {"the URL that Governor gave it", "", []string{"http://my-etcd-3-0.my-etcd.ns.svc:2380"}, "my-etcd-3", false},
 		"Domain":    {"with the cluster's domain", "c.local", []string{"http://my-etcd-3-0.my-etcd.ns.svc.c.local:2380"}, "my-etcd-3", false},
@@ -35,8 +35,8 @@ func TestIdentifyByURL(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := identify(plain(c.domain), 1, []*pb.Member{{ID: 0xf0, PeerURLs: c.urls}}, nil, map[string]bool{"my-etcd-3": true})[0]
-			if got.name != c.want || got.stranger != c.stranger {
-				t.Errorf("%s: got %s, stranger %v", c.reason, got.name, got.stranger)
+			if got.name != c.want || got.unmanaged != c.unmanaged {
+				t.Errorf("%s: got %s, stranger %v", c.reason, got.name, got.unmanaged)
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestIdentifyPrefersTheStrongerEvidence(t *testing.T) {
 		names  []string
 	}{
 		"Answers": {"its own pod answers with the ID", plain(""), []*pb.Member{{ID: 0xf1, PeerURLs: []string{odd}}},
-			map[string]answer{"my-etcd-1": says(0xf1, 1, 0, etcd.Unhealthy)}, []string{"my-etcd-1"}},
+			map[string]answer{"my-etcd-1": answerOf(0xf1, 1, 0, etcd.Unhealthy)}, []string{"my-etcd-1"}},
 		"Remembered": {"it is down, and answered with that ID before", known(), []*pb.Member{{ID: 0xf1, PeerURLs: []string{odd}}},
 			map[string]answer{"my-etcd-1": {}}, []string{"my-etcd-1"}},
 		"Published": {"it is down, and gave itself the name", plain(""), []*pb.Member{{ID: 0xf1, Name: "my-etcd-1", PeerURLs: []string{odd}}},
@@ -68,7 +68,7 @@ func TestIdentifyPrefersTheStrongerEvidence(t *testing.T) {
 		"StolenURL": {"another member has its URL", known(), []*pb.Member{{ID: 0xf2, PeerURLs: []string{ours}}, {ID: 0xf1, PeerURLs: []string{odd}}},
 			map[string]answer{"my-etcd-1": {}}, []string{"f2", "my-etcd-1"}},
 		"OtherCluster": {"it answers for another cluster", plain(""), []*pb.Member{{ID: 0xf1, PeerURLs: []string{odd}}},
-			map[string]answer{"my-etcd-1": says(0xf1, 2, 0, etcd.Unhealthy)}, []string{"f1"}},
+			map[string]answer{"my-etcd-1": answerOf(0xf1, 2, 0, etcd.Unhealthy)}, []string{"f1"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

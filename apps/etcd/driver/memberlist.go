@@ -16,73 +16,73 @@ import (
 
 // memberList is etcd's member list.
 type memberList struct {
-	// cluster is the ID of the cluster, 0 if nobody answers for it.
+	// cluster is the ID of the cluster, 0 if no member of it answers.
 	cluster uint64
-	// speaker told the list, with a quorum behind it; without one nothing is known.
-	speaker answer
+	// source is the member with a quorum that returned the list; without one the list is unknown.
+	source  answer
 	entries []entry
 	alarms  []*pb.AlarmMember
-	// divided says how members of one cluster differ about who is a member.
+	// divided describes how the member lists of one cluster differ.
 	divided string
 }
 
 type entry struct {
 	*pb.Member
-	name     string
-	stranger bool
+	name      string
+	unmanaged bool
 }
 
-func (r memberList) known() bool { return r.speaker.line != nil }
+func (r memberList) known() bool { return r.source.conn != nil }
 
-// ours are the names of the listed members that are the cluster's own.
+// ours are the names of the listed members that Governor manages.
 func (r memberList) ours() map[string]bool {
 	all := map[string]bool{}
 	for _, e := range r.entries {
-		if !e.stranger {
+		if !e.unmanaged {
 			all[e.name] = true
 		}
 	}
 	return all
 }
 
-// call asks the members for their list, the leader first. Before 3.5 a list is not
-// linearizable by itself (CHANGELOG-3.5), but who has just answered a linearizable
-// read has applied every change of the list that came before it.
-func call(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, said map[string]answer, known map[string]bool) memberList {
+// readMemberList requests the list from the members, the leader first. Before 3.5 a list is not
+// linearizable by itself (CHANGELOG-3.5). A member that has just answered a linearizable read
+// has applied every earlier change of the list.
+func readMemberList(ctx context.Context, want *etcdv1.EtcdCluster, cluster uint64, responses map[string]answer, known map[string]bool) memberList {
 	r := memberList{cluster: cluster}
-	able := quorumMembers(cluster, said)
-	if r.divided = divided(ctx, able); r.divided != "" {
+	voters := quorumMembers(cluster, responses)
+	if r.divided = divided(ctx, voters); r.divided != "" {
 		return r
 	}
-	for _, a := range able {
+	for _, a := range voters {
 		ctx, cancel := context.WithTimeout(ctx, answerWithin)
 		defer cancel()
-		list, err := pb.NewClusterClient(a.line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+		list, err := pb.NewClusterClient(a.conn).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
 		if err != nil || list.Header.GetClusterId() != cluster {
 			continue
 		}
-		r.speaker, r.entries = a, identify(want, cluster, list.Members, said, known)
-		r.alarms = alarms(ctx, a, said)
+		r.source, r.entries = a, identify(want, cluster, list.Members, responses, known)
+		r.alarms = alarms(ctx, a, responses)
 		return r
 	}
 	return r
 }
 
-// divided compares the lists of all speakers that do not follow one leader. After
+// divided compares the lists of all voters with a quorum that do not follow one leader. After
 // --force-new-cluster a member keeps both its IDs and lists only itself, while the others
-// serve on: to believe one list would remove who is only in the other.
-func divided(ctx context.Context, able []answer) string {
+// continue to serve. Trusting one list would remove the members of the other.
+func divided(ctx context.Context, voters []answer) string {
 	led := func(a, b answer) bool { return a.status.Leader == b.status.Leader }
-	if len(slices.CompactFunc(slices.Clone(able), led)) < 2 {
+	if len(slices.CompactFunc(slices.Clone(voters), led)) < 2 {
 		return ""
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	lists := map[string][]string{}
-	for _, a := range able {
-		list, err := pb.NewClusterClient(a.line).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+	for _, a := range voters {
+		list, err := pb.NewClusterClient(a.conn).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
 		if err != nil {
-			continue // it has no quorum behind it any more
+			continue // it no longer has a quorum
 		}
 		key := strings.Join(ids(list.Members), " ")
 		lists[key] = append(lists[key], strconv.FormatUint(a.status.Header.GetMemberId(), 16))
@@ -92,7 +92,7 @@ func divided(ctx context.Context, able []answer) string {
 	}
 	var all []string
 	for _, list := range slices.Sorted(maps.Keys(lists)) {
-		all = append(all, strings.Join(lists[list], ", ")+" says "+list)
+		all = append(all, strings.Join(lists[list], ", ")+" lists "+list)
 	}
 	return strings.Join(all, "; ")
 }
@@ -106,12 +106,12 @@ func ids(members []*pb.Member) []string {
 	return all
 }
 
-// quorumMembers are the voters that have a quorum behind them, the leader first.
-func quorumMembers(cluster uint64, said map[string]answer) []answer {
-	var able []answer
-	for _, a := range said {
+// quorumMembers are the voters that have a quorum, the leader first.
+func quorumMembers(cluster uint64, responses map[string]answer) []answer {
+	var voters []answer
+	for _, a := range responses {
 		if a.status != nil && a.health == etcd.Healthy && !a.status.IsLearner && cluster != 0 && a.status.Header.GetClusterId() == cluster {
-			able = append(able, a)
+			voters = append(voters, a)
 		}
 	}
 	rank := func(a answer) uint64 {
@@ -120,20 +120,20 @@ func quorumMembers(cluster uint64, said map[string]answer) []answer {
 		}
 		return a.status.Header.GetMemberId()
 	}
-	slices.SortFunc(able, func(a, b answer) int { return cmp.Compare(rank(a), rank(b)) })
-	return able
+	slices.SortFunc(voters, func(a, b answer) int { return cmp.Compare(rank(a), rank(b)) })
+	return voters
 }
 
-// alarms asks only if a member hints at one; before 3.4 none can.
-func alarms(ctx context.Context, speaker answer, said map[string]answer) []*pb.AlarmMember {
+// alarms requests the alarms only if a member indicates one; before 3.4 none does.
+func alarms(ctx context.Context, source answer, responses map[string]answer) []*pb.AlarmMember {
 	hint := false
-	for _, a := range said {
+	for _, a := range responses {
 		hint = hint || a.status != nil && (len(a.status.Errors) > 0 || a.status.RaftAppliedIndex == 0)
 	}
 	if !hint {
 		return nil
 	}
-	got, err := pb.NewMaintenanceClient(speaker.line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
+	got, err := pb.NewMaintenanceClient(source.conn).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
 	if err != nil {
 		return nil
 	}

@@ -20,7 +20,7 @@ func plain(domain string) *etcdv1.EtcdCluster {
 	return want
 }
 
-func says(member, cluster, leader uint64, health etcd.Health) answer {
+func answerOf(member, cluster, leader uint64, health etcd.Health) answer {
 	return answer{health: health, status: &pb.StatusResponse{
 		Header: &pb.ResponseHeader{MemberId: member, ClusterId: cluster}, Leader: leader,
 	}}
@@ -29,11 +29,11 @@ func says(member, cluster, leader uint64, health etcd.Health) answer {
 // The leader speaks first, then the others in an order that does not change; who is
 // ill, a learner, or of another cluster does not speak.
 func TestSpeakers(t *testing.T) {
-	learner := says(6, 1, 3, etcd.Healthy)
+	learner := answerOf(6, 1, 3, etcd.Healthy)
 	learner.status.IsLearner = true
 	said := map[string]answer{
-		"a": says(4, 1, 3, etcd.Healthy), "b": says(3, 1, 3, etcd.Healthy), "c": says(2, 1, 3, etcd.Healthy),
-		"ill": says(1, 1, 3, etcd.Unhealthy), "silent": {}, "stranger": says(5, 2, 5, etcd.Healthy), "learner": learner,
+		"a": answerOf(4, 1, 3, etcd.Healthy), "b": answerOf(3, 1, 3, etcd.Healthy), "c": answerOf(2, 1, 3, etcd.Healthy),
+		"ill": answerOf(1, 1, 3, etcd.Unhealthy), "silent": {}, "stranger": answerOf(5, 2, 5, etcd.Healthy), "learner": learner,
 	}
 	var got []uint64
 	for _, a := range quorumMembers(1, said) {
@@ -42,8 +42,8 @@ func TestSpeakers(t *testing.T) {
 	if diff := cmp.Diff([]uint64{3, 2, 4}, got); diff != "" {
 		t.Error(diff)
 	}
-	if able := quorumMembers(0, said); len(able) > 0 {
-		t.Errorf("of an unknown cluster %d members speak", len(able))
+	if voters := quorumMembers(0, said); len(voters) > 0 {
+		t.Errorf("of an unknown cluster %d members speak", len(voters))
 	}
 }
 
@@ -54,18 +54,18 @@ func TestIdentity(t *testing.T) {
 		said               map[string]answer
 		want               uint64
 	}{
-		"First":    {"whoever has a quorum says who it is", "", map[string]answer{"a": says(1, 7, 1, etcd.Healthy)}, 7},
-		"NoQuorum": {"who has none may be of another", "", map[string]answer{"a": says(1, 7, 0, etcd.Unhealthy)}, 0},
-		"Known":    {"one member is enough to know it again", "7", map[string]answer{"a": says(1, 7, 0, etcd.Unhealthy)}, 7},
-		"Another":  {"another cluster at our address is not ours", "7", map[string]answer{"a": says(1, 8, 1, etcd.Healthy)}, 0},
+		"First":    {"whoever has a quorum says who it is", "", map[string]answer{"a": answerOf(1, 7, 1, etcd.Healthy)}, 7},
+		"NoQuorum": {"who has none may be of another", "", map[string]answer{"a": answerOf(1, 7, 0, etcd.Unhealthy)}, 0},
+		"Known":    {"one member is enough to know it again", "7", map[string]answer{"a": answerOf(1, 7, 0, etcd.Unhealthy)}, 7},
+		"Another":  {"another cluster at our address is not ours", "7", map[string]answer{"a": answerOf(1, 8, 1, etcd.Healthy)}, 0},
 		"Silence":  {"nobody answers", "7", map[string]answer{"a": {}}, 0},
-		"Divided":  {"ours among others", "7", map[string]answer{"a": says(1, 9, 1, etcd.Healthy), "b": says(2, 7, 2, etcd.Healthy)}, 7},
+		"Divided":  {"ours among others", "7", map[string]answer{"a": answerOf(1, 9, 1, etcd.Healthy), "b": answerOf(2, 7, 2, etcd.Healthy)}, 7},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := plain("")
 			want.Status.ClusterID = c.remembered
-			if got := identity(want, c.said); got != c.want {
+			if got := clusterID(want, c.said); got != c.want {
 				t.Errorf("%s: got %x, want %x", c.reason, got, c.want)
 			}
 		})
@@ -109,8 +109,8 @@ func TestPulseForgets(t *testing.T) {
 	if got := p.since(want, m, noon.Add(time.Minute)); !got.Equal(noon.Add(time.Minute)) {
 		t.Errorf("a forgotten member is healthy since %s", got)
 	}
-	if p.forget(want.UID, nil); len(p.felt) != 1 {
-		t.Errorf("clusters that are gone are kept: %v", p.felt)
+	if p.forget(want.UID, nil); len(p.entries) != 1 {
+		t.Errorf("clusters that are gone are kept: %v", p.entries)
 	}
 }
 
@@ -123,8 +123,8 @@ func TestVolume(t *testing.T) {
 	whole := etcd.Volume{Exists: true, Version: "3.6.16", Size: 1 << 30}
 	stripped := whole
 	stripped.Stripped = true
-	bare := claim.DeepCopy()
-	delete(bare.Labels, etcd.LabelCluster)
+	unlabeled := claim.DeepCopy()
+	delete(unlabeled.Labels, etcd.LabelCluster)
 	lost := whole
 	lost.Lost, lost.Detail = true, "the data directory is empty"
 	cases := map[string]struct {
@@ -137,7 +137,7 @@ func TestVolume(t *testing.T) {
 	}{
 		"None":     {"no claim", etcdv1.Persistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
 		"Whole":    {"a claim, and nothing is known against it", etcdv1.Persistent, etcd.Member{}, claim, "exit", whole},
-		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.Persistent, etcd.Member{}, bare, "exit", stripped},
+		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.Persistent, etcd.Member{}, unlabeled, "exit", stripped},
 		"Lost":     {"etcd says that it found nothing behind a shut door", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapDisabled}, claim, empty, lost},
 		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapJoin}, claim, empty, whole},
 		"Volatile": {"data as long as there is a StatefulSet", etcdv1.Memory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
@@ -157,16 +157,16 @@ func TestVolume(t *testing.T) {
 // A snapshot that was restored in place serves with another ID.
 func TestOtherIdentity(t *testing.T) {
 	want := plain("")
-	said := map[string]answer{"a": says(1, 8, 1, etcd.Healthy)}
-	if got := otherIdentity(want, said); got != 0 {
+	said := map[string]answer{"a": answerOf(1, 8, 1, etcd.Healthy)}
+	if got := otherClusterID(want, said); got != 0 {
 		t.Errorf("before an ID is remembered: %d", got)
 	}
 	want.Status.ClusterID = "7"
-	if got := otherIdentity(want, said); got != 8 {
+	if got := otherClusterID(want, said); got != 8 {
 		t.Errorf("got %d", got)
 	}
-	said["b"] = says(2, 7, 0, etcd.Unhealthy)
-	if got := otherIdentity(want, said); got != 0 {
+	said["b"] = answerOf(2, 7, 0, etcd.Unhealthy)
+	if got := otherClusterID(want, said); got != 0 {
 		t.Errorf("while a member of the cluster answers: %d", got)
 	}
 }

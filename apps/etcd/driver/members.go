@@ -13,47 +13,47 @@ import (
 	"github.com/governor-dev/governor/kube/pod"
 )
 
-// members are all that etcd lists and all that Kubernetes has parts of.
-func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r memberList, said map[string]answer) []etcd.Member {
+// members are all members in etcd's list and all with objects in Kubernetes.
+func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r memberList, responses map[string]answer) []etcd.Member {
 	byName := map[string]etcd.Member{}
 	for name := range p.sets {
-		byName[name] = resident(want, p, name)
+		byName[name] = fromKubernetes(want, p, name)
 	}
 	for name, claim := range p.claims {
-		if alive(claim) || keepsData(p, name) { // the rest of a member that is gone goes by itself
-			byName[name] = resident(want, p, name)
+		if alive(claim) || keepsData(p, name) { // Kubernetes deletes the remains of a deleted member
+			byName[name] = fromKubernetes(want, p, name)
 		}
 	}
 	for name, pod := range p.pods {
-		if etcd.Volatile(want) && (orphaned(pod) || p.held[name] != nil) { // it has the data, also without its StatefulSet
-			byName[name] = resident(want, p, name)
+		if etcd.Volatile(want) && (orphaned(pod) || p.stuckSets[name] != nil) { // it has the data, even without its StatefulSet
+			byName[name] = fromKubernetes(want, p, name)
 		}
 	}
 	for _, e := range r.entries {
-		m := resident(want, p, e.name)
-		if m.Unmanaged = e.stranger; m.Unmanaged {
+		m := fromKubernetes(want, p, e.name)
+		if m.Unmanaged = e.unmanaged; m.Unmanaged {
 			m = etcd.Member{Name: e.name, Unmanaged: true}
 		}
-		enlist(&m, e.Member)
+		addListEntry(&m, e.Member)
 		byName[e.name] = m
 	}
 	all := make([]etcd.Member, 0, len(byName))
 	for _, m := range byName {
-		all = append(all, d.examined(want, m, said[m.Name], r))
+		all = append(all, d.withAnswer(want, m, responses[m.Name], r))
 	}
 	slices.SortFunc(all, order)
 	d.healthTimes.forget(want.UID, byName)
 	return all
 }
 
-// keepsData says that the pod lasts without its StatefulSet, or beside one that does not go,
-// and with it a claim that is being deleted.
+// keepsData reports that the pod outlasts its StatefulSet, or that the deletion of the latter
+// does not finish. A claim that is being deleted then lasts as long as the pod.
 func keepsData(p parts, name string) bool {
 	pod := p.pods[name]
-	return pod != nil && alive(pod) && (orphaned(pod) || p.held[name] != nil)
+	return pod != nil && alive(pod) && (orphaned(pod) || p.stuckSets[name] != nil)
 }
 
-// order is by number, strangers last.
+// order sorts by number, unmanaged members last.
 func order(a, b etcd.Member) int {
 	switch {
 	case a.Unmanaged && !b.Unmanaged:
@@ -64,11 +64,11 @@ func order(a, b etcd.Member) int {
 	return cmp.Or(cmp.Compare(etcd.Number(a.Name), etcd.Number(b.Name)), cmp.Compare(a.Name, b.Name))
 }
 
-// resident is what Kubernetes has of the member.
-func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
+// fromKubernetes derives the member from its objects in Kubernetes.
+func fromKubernetes(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	m := etcd.Member{Name: name}
-	if door := p.doors[name]; door != nil {
-		m.Bootstrap = etcd.BootstrapModeOf(door)
+	if config := p.bootstrapConfigs[name]; config != nil {
+		m.Bootstrap = etcd.BootstrapModeOf(config)
 	}
 	if set := p.sets[name]; set != nil {
 		m.Set.Exists = true
@@ -82,16 +82,16 @@ func resident(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member {
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
 	if etcd.Volatile(want) && keepsData(p, name) {
-		m.Volume.Exists, m.Volume.Terminating = true, p.held[name] != nil
+		m.Volume.Exists, m.Volume.Terminating = true, p.stuckSets[name] != nil
 	}
 	return m
 }
 
-// stale says that the pod was made from another template than its StatefulSet has now.
+// stale reports that the pod was created from another template than its StatefulSet has now.
 func stale(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
-	made := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
-	return set != nil && set.Status.ObservedGeneration == set.Generation && made != "" &&
-		set.Status.UpdateRevision != "" && made != set.Status.UpdateRevision
+	madeFrom := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
+	return set != nil && set.Status.ObservedGeneration == set.Generation && madeFrom != "" &&
+		set.Status.UpdateRevision != "" && madeFrom != set.Status.UpdateRevision
 }
 
 func template(annotations map[string]string) (revision, version string) {
@@ -109,7 +109,7 @@ func podOf(found *corev1.Pod) (p etcd.Pod, lastWords string) {
 	return p, s.TerminationMessage
 }
 
-// volume is lost if a member that had data says so as it ends.
+// volume is lost if the termination message of a member that had data shows it.
 func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVolumeClaim, lastWords string) etcd.Volume {
 	var v etcd.Volume
 	switch {
@@ -129,7 +129,7 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 	return v
 }
 
-func enlist(m *etcd.Member, e *pb.Member) {
+func addListEntry(m *etcd.Member, e *pb.Member) {
 	m.ID, m.Role, m.Joined = e.ID, etcd.Voter, len(e.ClientURLs) > 0
 	if e.IsLearner {
 		m.Role = etcd.Learner
@@ -139,9 +139,9 @@ func enlist(m *etcd.Member, e *pb.Member) {
 	}
 }
 
-// examined adds what the member itself says. One that answers as somebody else, or
-// for another cluster, is not healthy.
-func (d *Driver) examined(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r memberList) etcd.Member {
+// withAnswer adds the member's own answer. A member that answers with another identity, or for
+// another cluster, is not healthy.
+func (d *Driver) withAnswer(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r memberList) etcd.Member {
 	m.Health, m.Refused = a.health, a.refused
 	if s := a.status; s != nil {
 		id := s.Header.GetMemberId()

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// nodeFresh is how long a node is believed to be as it was while its members are
-	// healthy: only its zone matters then. With one that is not, it is read more often.
+	// nodeFresh is the maximum age of a cached node while its members are healthy, when only
+	// its zone matters. nodeInDoubt applies if one is not.
 	nodeFresh    = 15 * time.Minute
 	nodeInDoubt  = 10 * time.Second
 	selectedNode = "volume.kubernetes.io/selected-node"
 )
 
-// nodes remember what matters of each node. They are read one by one and not watched: a
-// watch would bring every heartbeat of every node.
+// nodes caches the relevant fields of each node. Nodes are read one by one and not watched: a
+// watch would deliver every heartbeat of every node.
 type nodes struct {
 	mu    sync.Mutex
 	known map[string]node
@@ -52,14 +52,14 @@ func (n *nodes) put(name string, as node) {
 	defer n.mu.Unlock()
 	for other, known := range n.known {
 		if as.read.Sub(known.read) > 2*nodeFresh {
-			delete(n.known, other) // nothing runs there any more
+			delete(n.known, other) // no member runs there any longer
 		}
 	}
 	n.known[name] = as
 }
 
-// settle adds where members are, and whether that node is in maintenance.
-func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
+// findNodes adds the members' nodes and zones, and whether a node is in maintenance.
+func (d *Driver) findNodes(ctx context.Context, p parts, members []etcd.Member) {
 	for i := range members {
 		m := &members[i]
 		name := m.Pod.Node
@@ -69,11 +69,11 @@ func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
 		if name == "" {
 			continue
 		}
-		fresh := nodeFresh
+		maxAge := nodeFresh
 		if m.Health != etcd.Healthy {
-			fresh = nodeInDoubt
+			maxAge = nodeInDoubt
 		}
-		seen := d.node(ctx, name, fresh)
+		seen := d.node(ctx, name, maxAge)
 		m.Pod.Zone = seen.zone
 		if m.Health == etcd.Healthy {
 			continue
@@ -88,18 +88,18 @@ func (d *Driver) settle(ctx context.Context, p parts, members []etcd.Member) {
 	}
 }
 
-// node reads the node if what is known of it is too old. One that cannot be read, for
-// want of a right or because it is gone, is in no zone and not cordoned.
-func (d *Driver) node(ctx context.Context, name string, fresh time.Duration) node {
+// node reads the node if the cached one is too old. A node that cannot be read, because of
+// missing permissions or a deletion, has no zone and is not cordoned.
+func (d *Driver) node(ctx context.Context, name string, maxAge time.Duration) node {
 	known, now := d.nodes.get(name), d.now()
-	if now.Sub(known.read) < fresh {
+	if now.Sub(known.read) < maxAge {
 		return known
 	}
 	var found corev1.Node
 	seen := node{read: now, returned: known.returned}
 	err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found)
 	if apierrors.IsNotFound(err) {
-		seen.down = "the node " + name + " does not exist any more"
+		seen.down = "the node " + name + " no longer exists"
 	}
 	if err == nil {
 		seen.down = downSince(&found)
@@ -117,7 +117,7 @@ func zoneOf(n *corev1.Node) string {
 	return cmp.Or(n.Labels[corev1.LabelTopologyZone], n.Labels[corev1.LabelFailureDomainBetaZone])
 }
 
-// downSince says since when the node is not ready; empty if it is.
+// downSince describes since when the node is not ready; empty if it is.
 func downSince(n *corev1.Node) string {
 	for _, c := range n.Status.Conditions {
 		if c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {

@@ -27,7 +27,7 @@ func TestSettleFollowsPolicies(t *testing.T) {
 		{Name: "cordoned", Pod: etcd.Pod{Node: "off"}},
 	}
 	d := &Driver{live: fake.NewClientBuilder().WithObjects(named, off).Build(), now: time.Now, nodes: newNodes()}
-	d.settle(lifecycle.WithMaintenance(t.Context(), []lifecycle.NodeMaintenance{rack, gone}), parts{}, members)
+	d.findNodes(lifecycle.WithMaintenance(t.Context(), []lifecycle.NodeMaintenance{rack, gone}), parts{}, members)
 	want := map[string][2]string{"down": {"named", "rack"}, "gone": {"gone", "gone"}, "cordoned": {"off", ""}}
 	for _, m := range members {
 		if got := [2]string{m.Maintenance, m.MaintenanceBy}; got != want[m.Name] {
@@ -54,7 +54,7 @@ func TestSettleFindsMaintenance(t *testing.T) {
 		{Name: "nowhere"},
 	}
 	d := &Driver{live: fake.NewClientBuilder().WithObjects(off, on).Build(), now: time.Now, nodes: newNodes()}
-	d.settle(t.Context(), parts{claims: map[string]*corev1.PersistentVolumeClaim{"drained": claim}}, members)
+	d.findNodes(t.Context(), parts{claims: map[string]*corev1.PersistentVolumeClaim{"drained": claim}}, members)
 	want := map[string][2]string{"down": {"off", "a"}, "healthy": {"", "a"}, "drained": {"off", "a"}, "fine": {"", "b"}}
 	for _, m := range members {
 		if got := [2]string{m.Maintenance, m.Pod.Zone}; got != want[m.Name] {
@@ -70,13 +70,13 @@ func TestSettleNotesTheEndOfMaintenance(t *testing.T) {
 	api := fake.NewClientBuilder().WithObjects(n).Build()
 	clock := noon
 	d := &Driver{live: api, now: func() time.Time { return clock }, nodes: newNodes()}
-	look := func() etcd.Member {
+	observe := func() etcd.Member {
 		members := []etcd.Member{{Name: "m", Pod: etcd.Pod{Node: "n"}}}
-		d.settle(t.Context(), parts{}, members)
+		d.findNodes(t.Context(), parts{}, members)
 		clock = clock.Add(time.Minute)
 		return members[0]
 	}
-	if m := look(); m.Maintenance != "n" || !m.Returned.IsZero() {
+	if m := observe(); m.Maintenance != "n" || !m.Returned.IsZero() {
 		t.Errorf("while the node is cordoned: %+v", m)
 	}
 	n.Spec.Unschedulable = false
@@ -84,7 +84,7 @@ func TestSettleNotesTheEndOfMaintenance(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if m := look(); m.Maintenance != "" || !m.Returned.Equal(noon.Add(time.Minute)) {
+		if m := observe(); m.Maintenance != "" || !m.Returned.Equal(noon.Add(time.Minute)) {
 			t.Errorf("after the node is uncordoned: %+v", m)
 		}
 	}
@@ -104,8 +104,8 @@ func TestSettleNamesTheNodeThatIsDown(t *testing.T) {
 	}
 	api := fake.NewClientBuilder().WithObjects(node("off", corev1.ConditionUnknown), node("on", corev1.ConditionTrue)).Build()
 	d := &Driver{live: api, now: time.Now, nodes: newNodes()}
-	d.settle(t.Context(), parts{}, members)
-	want := map[string]string{"off": "the node off is NotReady since 12:00 UTC", "gone": "the node gone does not exist any more"}
+	d.findNodes(t.Context(), parts{}, members)
+	want := map[string]string{"off": "the node off is NotReady since 12:00 UTC", "gone": "the node gone no longer exists"}
 	for _, m := range members {
 		if m.Silence != want[m.Name] {
 			t.Errorf("%s: %q, want %q", m.Name, m.Silence, want[m.Name])

@@ -21,33 +21,33 @@ func TestObstacle(t *testing.T) {
 	if err := etcdv1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
 	}
-	own := []metav1.OwnerReference{{APIVersion: "etcd.database.coreos.com/v1", Kind: "EtcdCluster", Name: "my-etcd", UID: "uid", Controller: new(true)}}
+	mine := []metav1.OwnerReference{{APIVersion: "etcd.database.coreos.com/v1", Kind: "EtcdCluster", Name: "my-etcd", UID: "uid", Controller: new(true)}}
 	other := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Deployment", Name: "web", UID: "other", Controller: new(true)}}
 	going := func(ago time.Duration, finalizers ...string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{
-			Namespace: "ns", Name: "my-etcd-0", OwnerReferences: own, Finalizers: finalizers,
+			Namespace: "ns", Name: "my-etcd-0", OwnerReferences: mine, Finalizers: finalizers,
 			DeletionTimestamp: &metav1.Time{Time: noon.Add(-ago)},
 		}
 	}
-	door := func(owners []metav1.OwnerReference) *corev1.ConfigMap {
+	config := func(owners []metav1.OwnerReference) *corev1.ConfigMap {
 		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "my-etcd-0-door", OwnerReferences: owners}}
 	}
-	held := etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true, Finalizers: "example.com/hold"}
+	stuck := etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true, Finalizers: "example.com/hold"}
 	cases := map[string]struct {
 		reason string
 		obj    client.Object
 		want   etcd.Obstacle
 	}{
 		"None":       {"all names are free", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, etcd.Obstacle{}},
-		"Held":       {"a finalizer of another keeps it", &appsv1.StatefulSet{ObjectMeta: going(time.Second, "example.com/hold")}, held},
+		"Held":       {"a finalizer of another keeps it", &appsv1.StatefulSet{ObjectMeta: going(time.Second, "example.com/hold")}, stuck},
 		"Foreground": {"it goes when its pod has gone", &appsv1.StatefulSet{ObjectMeta: going(time.Second, "foregroundDeletion")}, etcd.Obstacle{}},
 		"Slow": {
 			"its pod does not go", &appsv1.StatefulSet{ObjectMeta: going(time.Hour, "foregroundDeletion")},
 			etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true},
 		},
-		"Foreign":   {"somebody has the name", door(nil), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door"}},
-		"Owned":     {"somebody else owns it", door(other), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door", Owner: "Deployment web"}},
-		"OurOwnMap": {"it is ours", door(own), etcd.Obstacle{}},
+		"Foreign":   {"somebody has the name", config(nil), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door"}},
+		"Owned":     {"somebody else owns it", config(other), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door", Owner: "Deployment web"}},
+		"OurOwnMap": {"it is ours", config(mine), etcd.Obstacle{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/governor-dev/governor/kube/apply"
 )
 
-// orphans are what an earlier cluster of the same name left running. Services of this
-// cluster would select its pods, and StatefulSets would adopt them. It comes from a cache, in which they may
-// still have their owner. Once this cluster has members, a StatefulSet or pod without an owner is its own.
+// orphans are the running objects of an earlier cluster of the same name. Services of this
+// cluster would select its pods, and StatefulSets would adopt them. The cache may still show
+// their owner. Once this cluster has members, a StatefulSet or pod without an owner is its own.
 func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods []corev1.Pod) (all []string, earlier bool) {
 	if want.Status.ClusterID != "" || len(p.sets) > 0 {
 		return nil, false
@@ -33,15 +33,15 @@ func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods 
 		case orphaned(&pods[i]):
 			all = append(all, "Pod "+pods[i].Name)
 		default:
-			earlier = true // no StatefulSet of this cluster is there, so none of them owns it
+			earlier = true // this cluster has no StatefulSet that could own it
 		}
 	}
 	slices.Sort(all)
 	return all, earlier
 }
 
-// notOrphaned returns an error if the member's name is that of a StatefulSet or a pod of
-// another cluster, which orphans did not see: to adopt it would restart it without its data.
+// notOrphaned returns an error if a StatefulSet or pod of another cluster has the member's name,
+// and orphans did not see it. Adopting it would restart it without its data.
 func (d *Driver) notOrphaned(ctx context.Context, want *etcdv1.EtcdCluster, member string) error {
 	set := &appsv1.StatefulSet{}
 	found, err := d.find(ctx, want, member, set)
@@ -66,7 +66,7 @@ func other(want *etcdv1.EtcdCluster, member, claim string) bool {
 	return claim != "" && claim != etcd.ClaimName(want, member)
 }
 
-// dataClaim is the claim of the volume with etcd's data; empty if it is the pod's own.
+// dataClaim is the claim with etcd's data; empty if the data is in the pod's own volume.
 func dataClaim(volumes []corev1.Volume) string {
 	for _, v := range volumes {
 		if v.Name == etcd.DataVolume && v.PersistentVolumeClaim != nil {

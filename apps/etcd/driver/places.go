@@ -15,19 +15,19 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// placesFresh is how long a list of all nodes is believed. It is read only while a member is to
-// be moved, and all clusters share it.
+// placesFresh is the maximum age of the list of all nodes. It is read only while a member is to
+// move, and all clusters share it.
 const placesFresh = time.Minute
 
-// places remember all nodes on which pods may be scheduled.
+// places caches all nodes on which pods may be scheduled.
 type places struct {
 	mu    sync.Mutex
 	nodes []corev1.Node
 	read  time.Time
 }
 
-// findPlaces adds where a new member could run, if that is of interest. Without the right to
-// list nodes nothing is known, and no member is moved.
+// findPlaces adds where a new member could run, if the planner needs it. Without permission to
+// list nodes there are no places, and no member moves.
 func (d *Driver) findPlaces(ctx context.Context, want *etcdv1.EtcdCluster, w *etcd.World) {
 	if !etcd.NeedsPlaces(want, *w) {
 		return
@@ -45,7 +45,7 @@ func (d *Driver) findPlaces(ctx context.Context, want *etcdv1.EtcdCluster, w *et
 	})
 }
 
-// ready are the nodes that are ready and not cordoned.
+// ready returns the nodes that are ready and not cordoned.
 func (d *Driver) ready(ctx context.Context) []corev1.Node {
 	d.places.mu.Lock()
 	defer d.places.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *Driver) ready(ctx context.Context) []corev1.Node {
 	return d.places.nodes
 }
 
-// trimmed is what is remembered of a node: its images and conditions take far more.
+// trimmed keeps the needed fields of a node: its images and conditions need far more memory.
 func trimmed(n *corev1.Node) corev1.Node {
 	return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, Labels: n.Labels}, Spec: corev1.NodeSpec{Taints: n.Spec.Taints}}
 }
@@ -75,8 +75,8 @@ func nodeReady(n *corev1.Node) bool {
 	})
 }
 
-// admits says that the node's labels and taints let a member run there. Rules of node affinity
-// are the scheduler's to judge: with any that are required, no node counts.
+// admits reports whether the node's labels and taints permit a member. Only the scheduler
+// evaluates node affinity: with required rules, no node counts.
 func admits(ctx context.Context, want *etcdv1.EtcdCluster, n *corev1.Node) bool {
 	pod := want.Spec.Pod
 	if a := pod.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {

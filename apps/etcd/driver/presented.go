@@ -14,10 +14,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// askCertificates finds out which members show the certificates of their Secrets. etcd
-// reads its files at each handshake, and the kubelet brings them within about a minute.
-// Nobody is asked unless a revocation waits for it.
-func (d *Driver) askCertificates(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys, members []etcd.Member) {
+// checkCertificates finds the members that present the certificates of their Secrets. etcd reads
+// its files at each handshake, and the kubelet updates them within about a minute. It checks
+// only while a revocation waits for it.
+func (d *Driver) checkCertificates(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys, members []etcd.Member) {
 	if k.revocation != lifecycle.RevocationReplacing || k.config == nil {
 		return
 	}
@@ -33,30 +33,31 @@ func (d *Driver) askCertificates(ctx context.Context, want *etcdv1.EtcdCluster, 
 	group.Wait()
 }
 
-// renewed asks the client port with the operator's certificate, and the peer port with
-// the member's own.
+// renewed checks the client port with the operator's certificate, and the peer port with the
+// member's own.
 func (d *Driver) renewed(ctx context.Context, want *etcdv1.EtcdCluster, member, ip string, k keys) bool {
 	peer := d.peerConfig(ctx, want, member)
 	u, err := url.Parse(etcd.ClientURL(want, member))
 	if err != nil || peer == nil {
 		return false
 	}
-	client := d.shows(ctx, want, etcd.ServerSecret(want, member), net.JoinHostPort(ip, clientPort), u.Hostname(), k.config)
-	return client && d.shows(ctx, want, etcd.PeerSecret(want, member), net.JoinHostPort(ip, peerPort), u.Hostname(), peer)
+	client := d.presents(ctx, want, etcd.ServerSecret(want, member), net.JoinHostPort(ip, clientPort), u.Hostname(), k.config)
+	return client && d.presents(ctx, want, etcd.PeerSecret(want, member), net.JoinHostPort(ip, peerPort), u.Hostname(), peer)
 }
 
-// shows says that the certificate of the Secret is what the address shows.
-func (d *Driver) shows(ctx context.Context, want *etcdv1.EtcdCluster, secret, address, name string, config *tls.Config) bool {
-	s, err := d.minted(ctx, want, secret)
+// presents reports whether the address presents the certificate of the Secret.
+func (d *Driver) presents(ctx context.Context, want *etcdv1.EtcdCluster, secret, address, name string, config *tls.Config) bool {
+	s, err := d.issuedSecret(ctx, want, secret)
 	if err != nil || s == nil {
 		return false
 	}
-	block, _ := pem.Decode(s.Data[modern.certificate])
-	return block != nil && bytes.Equal(block.Bytes, shownBy(ctx, address, name, config))
+	block, _ := pem.Decode(s.Data[standardKeys.certificate])
+	return block != nil && bytes.Equal(block.Bytes, presentedBy(ctx, address, name, config))
 }
 
-// shownBy is the certificate that the address shows in a handshake, nil if it comes to none.
-func shownBy(ctx context.Context, address, name string, config *tls.Config) []byte {
+// presentedBy is the certificate that the address presents in a handshake; nil if the handshake
+// fails.
+func presentedBy(ctx context.Context, address, name string, config *tls.Config) []byte {
 	ctx, cancel := context.WithTimeout(ctx, startingWithin)
 	defer cancel()
 	config = config.Clone()

@@ -27,12 +27,12 @@ func TestShownBy(t *testing.T) {
 			member.TLS.ClientCAs, member.TLS.ClientAuth = member.TLS.RootCAs, tls.RequireAndVerifyClientCert
 			member.StartTLS()
 			defer member.Close()
-			if got := shownBy(t.Context(), member.Listener.Addr().String(), "e-0", present.config(t, c.trusted)); !bytes.Equal(got, c.want) {
+			if got := presentedBy(t.Context(), member.Listener.Addr().String(), "e-0", present.config(t, c.trusted)); !bytes.Equal(got, c.want) {
 				t.Errorf("%d bytes, want %d", len(got), len(c.want))
 			}
 		})
 	}
-	if shownBy(t.Context(), "127.0.0.1:1", "e-0", present.config(t, present)) != nil {
+	if presentedBy(t.Context(), "127.0.0.1:1", "e-0", present.config(t, present)) != nil {
 		t.Error("nobody is there, and shows a certificate")
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// reachWithin is how long a pod's address may take to answer TCP. A host that is up refuses or
+// reachWithin is how long a pod's address may take to answer TCP. A running host refuses or
 // accepts within a round trip.
 const reachWithin = 300 * time.Millisecond
 
-// findUnreachable looks which of the members that Kubernetes calls ready, and that do not
-// answer, are on hosts that are off: Kubernetes takes up to a minute to notice. A host that is
-// up answers TCP also while etcd does not.
+// findUnreachable finds members that are ready in Kubernetes, do not answer, and are on failed
+// hosts, which Kubernetes detects within about a minute. A running host answers TCP even if etcd
+// does not.
 func findUnreachable(ctx context.Context, p parts, members []etcd.Member) {
 	var all sync.WaitGroup
 	for i := range members {
@@ -35,7 +35,7 @@ func findUnreachable(ctx context.Context, p parts, members []etcd.Member) {
 	all.Wait()
 }
 
-// answersTCP says that the host accepts or refuses a connection.
+// answersTCP reports whether the host accepts or refuses a connection.
 func answersTCP(ctx context.Context, address string) bool {
 	dialer := net.Dialer{Timeout: reachWithin}
 	conn, err := dialer.DialContext(ctx, "tcp", address)

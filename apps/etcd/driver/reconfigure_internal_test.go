@@ -23,7 +23,7 @@ import (
 // lister is a member that answers every change of the list with one error, or does it.
 type lister struct {
 	pb.UnimplementedClusterServer
-	says  error
+	err   error
 	asked atomic.Int32
 }
 
@@ -32,15 +32,15 @@ var errSilent = errors.New("silence")
 
 func (l *lister) MemberAdd(ctx context.Context, _ *pb.MemberAddRequest) (*pb.MemberAddResponse, error) {
 	l.asked.Add(1)
-	if errors.Is(l.says, errSilent) {
+	if errors.Is(l.err, errSilent) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return &pb.MemberAddResponse{}, l.says
+	return &pb.MemberAddResponse{}, l.err
 }
 
 // line serves the member on this machine.
-func (l *lister) line(t *testing.T) *grpc.ClientConn {
+func (l *lister) conn(t *testing.T) *grpc.ClientConn {
 	t.Helper()
 	return serve(t, func(s *grpc.Server) { pb.RegisterClusterServer(s, l) })
 }
@@ -63,8 +63,8 @@ func serve(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 }
 
 func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
-	sick := &lifecycle.Deferred{Reason: "etcd says: etcdserver: unhealthy cluster", After: unhealthyEvery}
-	crowded := &lifecycle.Deferred{Reason: "etcd says: etcdserver: too many learner members in cluster"}
+	sick := &lifecycle.Deferred{Reason: "etcd refuses: etcdserver: unhealthy cluster", After: unhealthyRetry}
+	crowded := &lifecycle.Deferred{Reason: "etcd refuses: etcdserver: too many learner members in cluster"}
 	gone := status.Error(codes.Unavailable, "connection refused")
 	cases := map[string]struct {
 		reason  string
@@ -87,14 +87,14 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 			v := view{world: etcd.World{Listed: true}}
 			var members []*lister
 			for _, err := range c.answers {
-				m := &lister{says: err}
-				members, v.speakers = append(members, m), append(v.speakers, answer{line: m.line(t)})
+				m := &lister{err: err}
+				members, v.quorumMembers = append(members, m), append(v.quorumMembers, answer{conn: m.conn(t)})
 			}
 			step := lifecycle.Step{Name: etcd.AddLearner, Target: "e-3", Args: map[string]string{etcd.ArgPeerURL: "http://e-3"}}
 			err := (&Driver{}).reconfigure(t.Context(), v, step)
-			var postponed *lifecycle.Deferred
-			errors.As(err, &postponed)
-			if diff := cmp.Diff(c.want, postponed); diff != "" || (err == nil) != (c.want == nil) {
+			var deferred *lifecycle.Deferred
+			errors.As(err, &deferred)
+			if diff := cmp.Diff(c.want, deferred); diff != "" || (err == nil) != (c.want == nil) {
 				t.Errorf("%s: %v\n%s", c.reason, err, diff)
 			}
 			for i, m := range members {
@@ -119,11 +119,11 @@ func (slowly) MoveLeader(ctx context.Context, _ *pb.MoveLeaderRequest) (*pb.Move
 // No other member can do it, and none is said to lead because the leader is slow.
 func TestOnlyTheLeaderMovesTheLeadership(t *testing.T) {
 	t.Parallel()
-	says := func(self uint64) *pb.StatusResponse {
+	statusOf := func(self uint64) *pb.StatusResponse {
 		return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: self}, Leader: 1}
 	}
-	leader := answer{line: serve(t, func(s *grpc.Server) { pb.RegisterMaintenanceServer(s, slowly{}) }), status: says(1)}
-	v := view{world: etcd.World{Listed: true}, speakers: []answer{leader, {status: says(2)}}}
+	leader := answer{conn: serve(t, func(s *grpc.Server) { pb.RegisterMaintenanceServer(s, slowly{}) }), status: statusOf(1)}
+	v := view{world: etcd.World{Listed: true}, quorumMembers: []answer{leader, {status: statusOf(2)}}}
 	step := lifecycle.Step{Name: etcd.MoveLeader, Target: "e-2", Args: map[string]string{etcd.ArgID: "2", etcd.ArgFrom: "1"}}
 	ctx, cancel := context.WithTimeout(t.Context(), othersAfter+200*time.Millisecond)
 	defer cancel()

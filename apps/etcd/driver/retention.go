@@ -20,16 +20,16 @@ func owns(want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) bool {
 	return slices.ContainsFunc(claim.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == want.UID })
 }
 
-// owner is the reference by which garbage collection deletes a claim with its cluster. It
-// is no controller reference: an object has one controller at most, and a claim may
-// already have another, such as a backup tool.
+// owner is the reference by which garbage collection deletes a claim with its cluster. It is no
+// controller reference: an object has at most one controller, and a claim may already have one,
+// such as a backup tool.
 func owner(want *etcdv1.EtcdCluster) metav1.OwnerReference {
 	ref := *metav1.NewControllerRef(want, kind)
 	ref.Controller = nil
 	return ref
 }
 
-// create makes the volume. It has the cluster as its owner unless it is to outlive it.
+// create creates the volume. The cluster owns it unless the spec retains it.
 func (d *Driver) create(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) error {
 	if !etcd.Retains(want) {
 		claim.OwnerReferences = []metav1.OwnerReference{owner(want)}
@@ -37,10 +37,10 @@ func (d *Driver) create(ctx context.Context, want *etcdv1.EtcdCluster, claim *co
 	return d.client.Create(ctx, claim)
 }
 
-// own gives volumes the cluster as their owner, or takes it away, as the step says. The
-// volume of a member without a StatefulSet gets none in a deletion: it may belong to
-// members that were orphaned on purpose.
-func (d *Driver) own(ctx context.Context, want *etcdv1.EtcdCluster, p parts, s lifecycle.Step) error {
+// setOwners adds or removes the cluster as the owner of its volumes, as the step requires.
+// During a deletion it adds no owner to the volume of a member without a StatefulSet: that
+// member may be orphaned on purpose.
+func (d *Driver) setOwners(ctx context.Context, want *etcdv1.EtcdCluster, p parts, s lifecycle.Step) error {
 	owned := s.Args[etcd.ArgRetention] == string(etcdv1.Delete)
 	for member, seen := range p.claims {
 		orphan := s.Name == etcd.DeleteCluster && p.sets[member] == nil

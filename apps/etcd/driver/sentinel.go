@@ -15,43 +15,43 @@ import (
 )
 
 const (
-	// guardEvery is how often the sentinel asks a leader. Alarms are to be reported within 10
-	// seconds, and a leader that is cut off within 15. A call costs 0.1 ms of processor time.
-	guardEvery = 7 * time.Second
+	// guardInterval is how often the sentinel queries a leader. Governor must report alarms
+	// within 10 seconds, and an unreachable leader within 15. A call costs 0.1 ms of CPU time.
+	guardInterval = 7 * time.Second
 	// guardWithin is how long the leader may take for the answer.
 	guardWithin = 2 * time.Second
-	// guardTick is how often the sentinel looks whom to ask.
+	// guardTick is how often the sentinel looks for due queries.
 	guardTick = time.Second
 )
 
-// sentinel keeps the last word of each cluster's leader, and asks the leader again.
+// sentinel records the last answer of each cluster's leader, and queries the leader between
+// reconciles.
 type sentinel struct {
-	mu    sync.Mutex
-	posts map[types.NamespacedName]post
+	mu      sync.Mutex
+	watches map[types.NamespacedName]watch
 }
 
-// post is a leader, and what it said in the last turn.
-type post struct {
-	line   *grpc.ClientConn
+// watch is a leader and its answer in the last reconcile.
+type watch struct {
+	conn   *grpc.ClientConn
 	leader uint64
 	errors []string
 	due    time.Time
 }
 
-func newSentinel() *sentinel { return &sentinel{posts: map[types.NamespacedName]post{}} }
+func newSentinel() *sentinel { return &sentinel{watches: map[types.NamespacedName]watch{}} }
 
-// station notes what the leader said in a turn. Without a leader the planner's own pace is
-// quick enough.
-func (s *sentinel) station(want *etcdv1.EtcdCluster, speakers []answer, now time.Time) {
+// record records the leader's answer. Without a leader the planner's own polling suffices.
+func (s *sentinel) record(want *etcdv1.EtcdCluster, quorumMembers []answer, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := client.ObjectKeyFromObject(want)
-	if want.DeletionTimestamp != nil || len(speakers) == 0 {
-		delete(s.posts, key)
+	if want.DeletionTimestamp != nil || len(quorumMembers) == 0 {
+		delete(s.watches, key)
 		return
 	}
-	first := speakers[0]
-	s.posts[key] = post{line: first.line, leader: first.status.Leader, errors: first.status.Errors, due: now.Add(guardEvery)}
+	first := quorumMembers[0]
+	s.watches[key] = watch{conn: first.conn, leader: first.status.Leader, errors: first.status.Errors, due: now.Add(guardInterval)}
 }
 
 // Guard implements lifecycle.Sentinel.
@@ -66,7 +66,7 @@ func (d *Driver) Guard(ctx context.Context, wake func(types.NamespacedName)) {
 			for key, p := range d.sentinel.dueBy(d.now()) {
 				go func() {
 					if !p.unchanged(ctx) {
-						d.sentinel.leave(key, p)
+						d.sentinel.forget(key, p)
 						wake(key)
 					}
 				}()
@@ -75,33 +75,33 @@ func (d *Driver) Guard(ctx context.Context, wake func(types.NamespacedName)) {
 	}
 }
 
-// dueBy returns those that are to be asked, and notes when they are next.
-func (s *sentinel) dueBy(now time.Time) map[types.NamespacedName]post {
+// dueBy returns the watches that are due, and schedules their next query.
+func (s *sentinel) dueBy(now time.Time) map[types.NamespacedName]watch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due := map[types.NamespacedName]post{}
-	for key, p := range s.posts {
+	due := map[types.NamespacedName]watch{}
+	for key, p := range s.watches {
 		if !now.Before(p.due) {
-			p.due = now.Add(guardEvery)
-			s.posts[key], due[key] = p, p
+			p.due = now.Add(guardInterval)
+			s.watches[key], due[key] = p, p
 		}
 	}
 	return due
 }
 
-// leave forgets the leader until the next turn, unless a turn has come meanwhile.
-func (s *sentinel) leave(key types.NamespacedName, p post) {
+// forget removes the leader until the next reconcile, unless a reconcile has recorded it again.
+func (s *sentinel) forget(key types.NamespacedName, p watch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.posts[key].line == p.line {
-		delete(s.posts, key)
+	if s.watches[key].conn == p.conn {
+		delete(s.watches, key)
 	}
 }
 
-// unchanged says that the leader answers what it answered in the last turn.
-func (p post) unchanged(ctx context.Context) bool {
+// unchanged reports whether the leader repeats its last recorded answer.
+func (p watch) unchanged(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, guardWithin)
 	defer cancel()
-	said, err := pb.NewMaintenanceClient(p.line).Status(ctx, &pb.StatusRequest{})
+	said, err := pb.NewMaintenanceClient(p.conn).Status(ctx, &pb.StatusRequest{})
 	return err == nil && said.Leader == p.leader && slices.Equal(said.Errors, p.errors)
 }

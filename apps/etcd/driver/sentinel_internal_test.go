@@ -39,16 +39,16 @@ func TestSentinelNoticesWhatALeaderSaysNow(t *testing.T) {
 	pb.RegisterMaintenanceServer(server, leader)
 	go func() { _ = server.Serve(port) }()
 	defer server.Stop()
-	line, err := grpc.NewClient("passthrough:///"+port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+port.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer line.Close()
-	p := post{line: line, leader: 1}
+	defer conn.Close()
+	p := watch{conn: conn, leader: 1}
 	if !p.unchanged(t.Context()) {
 		t.Error("nothing has changed")
 	}
-	if (post{line: line, leader: 2}).unchanged(t.Context()) {
+	if (watch{conn: conn, leader: 2}).unchanged(t.Context()) {
 		t.Error("another member leads")
 	}
 	leader.full.Store(true)
@@ -64,19 +64,19 @@ func TestSentinelNoticesWhatALeaderSaysNow(t *testing.T) {
 func TestSentinelAsksEachLeaderNowAndThen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want, s := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}, newSentinel()
-		s.station(want, []answer{{status: &pb.StatusResponse{Leader: 1}}}, time.Now())
+		s.record(want, []answer{{status: &pb.StatusResponse{Leader: 1}}}, time.Now())
 		if due := s.dueBy(time.Now()); len(due) != 0 {
 			t.Errorf("a turn has just asked, and %v are due", due)
 		}
-		time.Sleep(guardEvery)
+		time.Sleep(guardInterval)
 		if due := s.dueBy(time.Now()); len(due) != 1 {
-			t.Errorf("after %s %v are due", guardEvery, due)
+			t.Errorf("after %s %v are due", guardInterval, due)
 		}
 		if due := s.dueBy(time.Now()); len(due) != 0 {
 			t.Errorf("%v are due twice", due)
 		}
-		s.station(want, nil, time.Now())
-		if len(s.posts) > 0 {
+		s.record(want, nil, time.Now())
+		if len(s.watches) > 0 {
 			t.Error("a cluster without a leader is kept")
 		}
 	})

@@ -18,21 +18,21 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// edits remembers what was found edited in which generation of a StatefulSet: to render
-// one and compare it costs more than the rest of an observation.
+// edits caches the comparison for each generation of a StatefulSet: rendering and comparing one
+// costs more than the rest of an observation.
 type edits struct {
 	mu    sync.Mutex
 	found map[types.UID]edit
 }
 
 type edit struct {
-	set, cluster int64 // generations
-	exposure     etcd.Exposure
-	legacy       bool
-	bare         bool // it lacks labels, which no generation tells
-	fields       string
-	// applied says that the declaration was applied to this very generation, and another
-	// one did not come of it: an admission webhook keeps the fields as they are.
+	set, cluster        int64 // generations
+	exposure            etcd.Exposure
+	legacy              bool
+	lacksSelectorLabels bool // labels do not change the generation
+	fields              string
+	// applied reports that the declaration was applied to this generation without creating a
+	// new one: an admission webhook keeps the fields unchanged.
 	applied bool
 }
 
@@ -47,14 +47,14 @@ func (e *edits) get(set types.UID) edit {
 func (e *edits) put(set types.UID, found edit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	const most = 10_000 // of a fleet; what is forgotten is compared again
+	const most = 10_000 // limits the memory; dropped entries are compared again
 	if len(e.found) >= most {
 		clear(e.found)
 	}
 	e.found[set] = found
 }
 
-// applied remembers that the declaration was applied to this generation.
+// applied records that the declaration was applied to this generation.
 func (e *edits) applied(set *appsv1.StatefulSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -64,7 +64,7 @@ func (e *edits) applied(set *appsv1.StatefulSet) {
 	}
 }
 
-// findEdits names what was changed in the members' StatefulSets.
+// findEdits adds the fields that were changed in the members' StatefulSets.
 func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
 	for i := range v.world.Members {
 		m := &v.world.Members[i]
@@ -72,7 +72,7 @@ func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
 		if set == nil {
 			continue
 		}
-		now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: v.world.LegacyKeys, bare: bare(set)}
+		now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: v.world.LegacyKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
 		known := d.edits.get(set.UID)
 		now.fields, now.applied = known.fields, known.applied
 		if now != known {
@@ -91,13 +91,12 @@ func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
 	return nil
 }
 
-func bare(set *appsv1.StatefulSet) bool {
+func lacksSelectorLabels(set *appsv1.StatefulSet) bool {
 	return set.Spec.Selector != nil && lacksLabels(set.Spec.Selector.MatchLabels, set)
 }
 
-// edited compares the StatefulSet with what would be applied for the same member. One of
-// another revision gets its template with its next restart; that it has no replicas shows
-// all the same.
+// edited compares the StatefulSet with its declaration. A StatefulSet of another revision gets
+// its template at its next restart, so only its replicas are compared.
 func (d *Driver) edited(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) ([]string, error) {
 	spec, _, _ := strings.Cut(m.Set.Revision, ".")
 	if spec != etcd.Revision(want) || m.Set.Exposure == etcd.Unlabelled || seen.Certificates != "" {
@@ -111,15 +110,15 @@ func (d *Driver) edited(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member
 		etcd.ArgSnapshots: string(m.Set.Snapshots),
 	}})
 	if err != nil {
-		return nil, nil //nolint:nilerr // a version that cannot be read is another rule's matter
+		return nil, nil //nolint:nilerr // another rule handles an invalid version
 	}
 	keepQuota(want, declared, set)
 	return d.comparer.Differs(want, declared, set)
 }
 
-// restoreSet applies the declaration, once for each generation: what changes nothing, or is
-// refused by a policy, must not keep other repairs waiting. It makes no volume: the member
-// has one.
+// restoreSet applies the declaration, once for each generation: an apply that has no effect, or
+// is rejected by a policy, must not delay other repairs. It creates no volume, because the
+// member has one.
 func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
 	set, err := etcd.StatefulSet(want, v.world, s)
 	if err != nil {
@@ -132,11 +131,11 @@ func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v vie
 	return err
 }
 
-// labelVolume gives the claim its labels again.
+// labelVolume restores the labels of the claim.
 func (d *Driver) labelVolume(ctx context.Context, want *etcdv1.EtcdCluster, p parts, member string) error {
 	seen := p.claims[member]
 	if seen == nil {
-		return &lifecycle.Deferred{Reason: "the claim is not there any more"}
+		return &lifecycle.Deferred{Reason: "the claim no longer exists"}
 	}
 	claim := seen.DeepCopy()
 	claim.Labels = labelled(claim.Labels, etcd.ClaimLabels(want, member))
@@ -146,11 +145,11 @@ func (d *Driver) labelVolume(ctx context.Context, want *etcdv1.EtcdCluster, p pa
 	return nil
 }
 
-// labelPod gives the pod the labels of the template again.
+// labelPod restores the labels of the template on the pod.
 func (d *Driver) labelPod(ctx context.Context, p parts, member string) error {
 	seen, set := p.pods[member], p.sets[member]
 	if seen == nil || set == nil {
-		return &lifecycle.Deferred{Reason: "the pod is not there any more"}
+		return &lifecycle.Deferred{Reason: "the pod no longer exists"}
 	}
 	pod := seen.DeepCopy()
 	pod.Labels = labelled(pod.Labels, set.Spec.Template.Labels)
@@ -160,7 +159,7 @@ func (d *Driver) labelPod(ctx context.Context, p parts, member string) error {
 	return nil
 }
 
-// labelled are the labels with others added.
+// labelled adds labels.
 func labelled(labels, add map[string]string) map[string]string {
 	if labels == nil {
 		labels = map[string]string{}

@@ -19,8 +19,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// storage adds why volumes cannot be had or grown. The class is read only when a
-// volume is not as it should be.
+// storage adds why volumes cannot be provisioned or grown. It reads the StorageClass only for a
+// pending or too small volume.
 func (d *Driver) storage(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members []etcd.Member) error {
 	for i := range members {
 		claim := p.claims[members[i].Name]
@@ -66,8 +66,8 @@ func (d *Driver) problem(ctx context.Context, want *etcdv1.EtcdCluster, claim *c
 	return "", nil
 }
 
-// refusal is why the API server would not let the claim grow, such as a ResourceQuota. A dry
-// run asks, because a step that fails again and again would hold up every repair.
+// refusal is why the API server would reject the growth of the claim, such as a ResourceQuota.
+// It uses a dry run, because a step that fails repeatedly would delay every repair.
 func (d *Driver) refusal(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) string {
 	asked := claim.DeepCopy()
 	asked.Spec.Resources.Requests[corev1.ResourceStorage] = *want.Spec.Storage.Size
@@ -78,16 +78,16 @@ func (d *Driver) refusal(ctx context.Context, want *etcdv1.EtcdCluster, claim *c
 	return ""
 }
 
-// annotationGrown says on a claim when it was last asked to grow.
+// annotationGrown is the time of the last request to grow the claim.
 const annotationGrown = "etcd.database.coreos.com/grown-at"
 
-// awaitsPod says that the pod is older than the last growth of the volume.
+// awaitsPod reports that the pod is older than the last growth of the volume.
 func awaitsPod(claim *corev1.PersistentVolumeClaim, found *corev1.Pod) bool {
 	grown, err := time.Parse(time.RFC3339, claim.Annotations[annotationGrown])
 	return err == nil && found != nil && found.CreationTimestamp.Time.Before(grown)
 }
 
-// grow asks for more storage, and notes when.
+// grow requests more storage, and records the time.
 func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
 	seen := p.claims[s.Target]
 	size, err := resource.ParseQuantity(s.Args[etcd.ArgSize])
@@ -106,8 +106,8 @@ func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
 
 const quotaFlag = "--quota-backend-bytes="
 
-// keepQuota gives the declared StatefulSet the default quota that the present one has. The
-// default follows from the volume and the data, and changes with a member's next restart.
+// keepQuota keeps the default quota of the present StatefulSet in its declaration. The default
+// depends on the volume and the data, and changes only at the member's next restart.
 func keepQuota(want *etcdv1.EtcdCluster, declared, set *appsv1.StatefulSet) {
 	if want.Spec.Options.Quota != nil || len(set.Spec.Template.Spec.Containers) == 0 {
 		return

@@ -23,21 +23,20 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// fresh is how long users' own Secrets are believed to be as they were: they bear no
-// label of ours, so no watch tells of a change. With a problem they are read each
-// time, for somebody waits.
-const fresh = 15 * time.Second
+// secretsFresh is the maximum age of cached Secrets of users: they have no label of ours, so no
+// watch reports a change. Secrets with a problem are read in each reconcile.
+const secretsFresh = 15 * time.Second
 
-// keys are what the operator shows members, and by what it knows them.
+// keys are the operator's certificates and trusted authorities.
 type keys struct {
-	// config is nil without encryption; missing says that there is some, and that
-	// nobody can be asked yet.
+	// config is nil without encryption; missing reports that traffic is encrypted, but no
+	// member can be queried yet.
 	config  *tls.Config
 	missing bool
 	// digest changes with the certificates.
 	digest string
-	// problem is what is wrong with users' own Secrets, legacy that they have the
-	// legacy API's keys.
+	// problem describes what is wrong with users' own Secrets; legacy reports that they have
+	// the legacy API's keys.
 	problem string
 	legacy  bool
 	// trust is a digest of the authorities that members must trust, if known.
@@ -45,12 +44,12 @@ type keys struct {
 	// revocation and bundles are those of [etcd.World].
 	revocation lifecycle.RevocationPhase
 	bundles    map[string]string
-	// peers is what a member shows its peers, of users' own Secrets; nil of others.
+	// peers is the peer certificate in users' own Secrets; otherwise nil.
 	peers *tls.Config
 }
 
-// user is the common name of the operator's certificate: etcd takes it for the name of the
-// user if authentication is enabled.
+// user is the common name of the operator's certificate. etcd uses it as the user name if
+// authentication is enabled.
 func (k keys) user() string {
 	if k.config == nil || len(k.config.Certificates) == 0 || k.config.Certificates[0].Leaf == nil {
 		return ""
@@ -58,8 +57,8 @@ func (k keys) user() string {
 	return k.config.Certificates[0].Leaf.Subject.CommonName
 }
 
-func refusedAny(said map[string]answer) bool {
-	for _, a := range said {
+func refusedAny(responses map[string]answer) bool {
+	for _, a := range responses {
 		if a.unauthorized {
 			return true
 		}
@@ -67,7 +66,7 @@ func refusedAny(said map[string]answer) bool {
 	return false
 }
 
-// tlsCache remember the keys of each cluster, for parsing them costs more than asking.
+// tlsCache caches the keys of each cluster, because parsing them costs more than a query.
 type tlsCache struct {
 	mu sync.Mutex
 	of map[types.UID]tlsEntry
@@ -75,7 +74,7 @@ type tlsCache struct {
 
 type tlsEntry struct {
 	keys
-	version string // of the minted Secret, or the names of users' own
+	version string // of the issued Secret, or the names of users' own
 	read    time.Time
 }
 
@@ -92,7 +91,7 @@ func (r *tlsCache) put(cluster types.UID, now time.Time, as tlsEntry) keys {
 	defer r.mu.Unlock()
 	for other, known := range r.of {
 		if now.Sub(known.read) > time.Hour {
-			delete(r.of, other) // the cluster is gone, or is read anew
+			delete(r.of, other) // the cluster was deleted, or is read again
 		}
 	}
 	as.read = now
@@ -105,26 +104,26 @@ func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, erro
 	case want.Spec.TLS.Mode == etcdv1.Secrets:
 		return d.usersKeys(ctx, want)
 	case etcd.ClientsEncrypt(want):
-		return d.mintedKeys(ctx, want)
+		return d.managedKeys(ctx, want)
 	}
 	return keys{}, nil
 }
 
 func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
 	known, now := d.tlsCache.get(want.UID), d.now()
-	if known.problem == "" && now.Sub(known.read) < fresh && known.version == names(want) {
+	if known.problem == "" && now.Sub(known.read) < secretsFresh && known.version == names(want) {
 		return known.keys, nil
 	}
 	k, err := d.ownKeys(ctx, want, now)
 	if err != nil {
-		return keys{}, err // nothing is known, which is not to be remembered as nothing wrong
+		return keys{}, err // unknown must not be cached as valid
 	}
 	return d.tlsCache.put(want.UID, now, tlsEntry{keys: k, version: names(want)}), nil
 }
 
-// mintedKeys are in the cache; one that is not there is about to be minted.
-func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
-	mine, err := d.minted(ctx, want, etcd.ClientSecret(want))
+// managedKeys reads the issued Secrets from the cache; a missing one is about to be issued.
+func (d *Driver) managedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
+	mine, err := d.issuedSecret(ctx, want, etcd.ClientSecret(want))
 	if err != nil || mine == nil {
 		return keys{missing: true}, err
 	}
@@ -134,7 +133,7 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	}
 	var authorities []*corev1.Secret
 	for _, name := range etcd.Authorities(want) {
-		s, err := d.minted(ctx, want, name)
+		s, err := d.issuedSecret(ctx, want, name)
 		if err != nil {
 			return keys{}, err
 		}
@@ -146,7 +145,7 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	if known.version == version && now.Sub(known.read) < time.Hour {
 		return known.keys, nil
 	}
-	config, err := configure(bundleOf(mine, modern))
+	config, err := configure(bundleOf(mine, standardKeys))
 	k := keys{config: config, missing: err != nil, digest: digest(mine.Data)}
 	if len(authorities) == len(etcd.Authorities(want)) {
 		w := etcd.Trusting(want, etcd.World{}, authorities)
@@ -155,12 +154,12 @@ func (d *Driver) mintedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys
 	return d.tlsCache.put(want.UID, now, tlsEntry{keys: k, version: version}), nil
 }
 
-// minted returns the Secret, to be read only, or nil if it is not there.
-func (d *Driver) minted(ctx context.Context, want *etcdv1.EtcdCluster, name string) (*corev1.Secret, error) {
+// issuedSecret returns the Secret, which callers must not change, or nil if it does not exist.
+func (d *Driver) issuedSecret(ctx context.Context, want *etcdv1.EtcdCluster, name string) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
 	err := d.client.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: name}, s, client.UnsafeDisableDeepCopy)
 	if apierrors.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // no Secret, and nothing wrong
+		return nil, nil //nolint:nilnil // no Secret and no error
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the Secret %q: %w", name, err)
@@ -168,10 +167,10 @@ func (d *Driver) minted(ctx context.Context, want *etcdv1.EtcdCluster, name stri
 	return s, nil
 }
 
-// names of users' own Secrets; another name is read at once.
+// names are the names of users' own Secrets; a changed name invalidates the cache.
 func names(want *etcdv1.EtcdCluster) string {
 	var all []string
-	for _, u := range uses(want) {
+	for _, u := range secretRefs(want) {
 		all = append(all, u.name)
 	}
 	return strings.Join(all, ",")
@@ -189,7 +188,7 @@ func digest(data map[string][]byte) string {
 // bundle is a certificate with its key and the authorities of the other side.
 type bundle struct{ certificate, key, authorities []byte }
 
-// configure makes the settings of a client.
+// configure returns the TLS configuration of a client.
 func configure(b bundle) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(b.certificate, b.key)
 	if err != nil {

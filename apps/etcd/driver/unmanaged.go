@@ -10,10 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podAddress is where the URL leads, if that is a pod of the namespace. Whoever may write
-// a member list may write any URL into it, and the operator reaches more of the network
-// than the tenant does. A pod on the host's network is left out: its address is the
-// node's.
+// podAddress resolves the URL to a pod of the namespace. A client with access to the member list
+// can write any URL into it, and the operator reaches more of the network than the tenant does.
+// Pods on the host network are excluded: their address is the node's.
 func (d *Driver) podAddress(ctx context.Context, namespace string, u *url.URL) (string, bool) {
 	ctx, cancel := context.WithTimeout(ctx, startingWithin)
 	defer cancel()

@@ -6,9 +6,9 @@ import (
 	"github.com/governor-dev/governor/kube/pod"
 )
 
-// readLogs adds how often members write snapshots, whether etcd 3.7 may not be able to read
-// their logs, and what their last words say about their data.
-func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members []etcd.Member) {
+// readLogs adds how often members write snapshots, whether etcd 3.7 may be unable to read their
+// logs, and what their termination messages show about their data.
+func readLogs(want *etcdv1.EtcdCluster, p parts, responses map[string]answer, members []etcd.Member) {
 	for i := range members {
 		m := &members[i]
 		if m.Unmanaged {
@@ -23,7 +23,7 @@ func readLogs(want *etcdv1.EtcdCluster, p parts, said map[string]answer, members
 			lastWords = pod.Of(found, etcd.Name).LastTerminationMessage
 		}
 		m.Volume.Spoiled = m.Bootstrap == etcd.BootstrapDisabled && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
-		m.OldLog = etcd.OldLog(want, *m, said[m.Name].status.GetStorageVersion(), lastWords)
+		m.OldLog = etcd.OldLog(want, *m, responses[m.Name].status.GetStorageVersion(), lastWords)
 		if words := etcd.FatalMessage(lastWords); words != "" && !m.Pod.Ready {
 			if m.Pod.LastWords = words; m.Pod.Detail != "" {
 				m.Pod.Detail += ": " + words

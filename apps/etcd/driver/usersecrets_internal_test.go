@@ -25,7 +25,7 @@ import (
 var noon = time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
 
 // data has a certificate that expires then, under the keys.
-func data(t *testing.T, expires time.Time, l layout) map[string][]byte {
+func data(t *testing.T, expires time.Time, l keyNames) map[string][]byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -45,16 +45,16 @@ func data(t *testing.T, expires time.Time, l layout) map[string][]byte {
 	return map[string][]byte{l.certificate: cert, l.key: armour("EC PRIVATE KEY", der), l.authorities: cert}
 }
 
-var peer = layout{"peer.crt", "peer.key", "peer-ca.crt"}
+var peer = keyNames{"peer.crt", "peer.key", "peer-ca.crt"}
 
 func TestJudge(t *testing.T) {
-	good := func(l layout) map[string][]byte { return data(t, noon.Add(time.Hour), l) }
+	good := func(l keyNames) map[string][]byte { return data(t, noon.Add(time.Hour), l) }
 	with := func(key, value string) map[string][]byte {
-		d := good(modern)
+		d := good(standardKeys)
 		d[key] = []byte(value)
 		return d
 	}
-	both := good(modern)
+	both := good(standardKeys)
 	for key, value := range good(peer) {
 		both[key] = value
 	}
@@ -66,20 +66,20 @@ func TestJudge(t *testing.T) {
 	}{
 		"Absent":    {"the user forgot it", nil, true, "does not exist. Create it"},
 		"Empty":     {"there is nothing in it", nil, false, `has no key "tls.crt". It needs "tls.crt", "tls.key" and "ca.crt"`},
-		"Modern":    {"the keys of every TLS Secret", good(modern), false, ""},
+		"Modern":    {"the keys of every TLS Secret", good(standardKeys), false, ""},
 		"Legacy":    {"the keys of the legacy API", good(peer), false, ""},
 		"Both":      {"the modern keys win", both, false, ""},
 		"NoKey":     {"a certificate without its key", with("tls.key", ""), false, `has no key "tls.key"`},
 		"NotPEM":    {"a key that is none", with("tls.key", "x"), false, "are not a certificate in PEM with its key"},
-		"Mismatch":  {"the key of another certificate", with("tls.key", string(good(modern)["tls.key"])), false, "with its key"},
+		"Mismatch":  {"the key of another certificate", with("tls.key", string(good(standardKeys)["tls.key"])), false, "with its key"},
 		"NoCA":      {"an authority that is none", with("ca.crt", "x"), false, `"ca.crt" has no certificate in PEM`},
-		"Expired":   {"yesterday's certificate", data(t, noon.Add(-time.Hour), modern), false, "expired on 2026-06-01"},
+		"Expired":   {"yesterday's certificate", data(t, noon.Add(-time.Hour), standardKeys), false, "expired on 2026-06-01"},
 		"LegacyBad": {"the message names the keys that the Secret has", map[string][]byte{"peer.crt": []byte("x")}, false, `has no key "peer.key"`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			s, u := &corev1.Secret{Data: c.data}, use{field: "peer", name: "p", legacy: peer}
-			got := held{use: u, secret: s, legacy: isLegacy(s, u)}.judge(c.absent, noon)
+			s, u := &corev1.Secret{Data: c.data}, secretRef{field: "peer", name: "p", legacy: peer}
+			got := userSecret{secretRef: u, secret: s, legacy: isLegacy(s, u)}.validate(c.absent, noon)
 			if c.want == "" && got != "" || !strings.Contains(got, c.want) {
 				t.Errorf("%s: got %q, want %q", c.reason, got, c.want)
 			}
@@ -125,7 +125,7 @@ func TestKeysThatCannotBeReadAreNotRemembered(t *testing.T) {
 func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
 	var reads int
 	secret := func(name string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), modern)}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), standardKeys)}
 	}
 	live := interceptor.NewClient(fake.NewClientBuilder().WithObjects(secret("p"), secret("s")).Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
@@ -134,7 +134,7 @@ func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
 		},
 	})
 	d := &Driver{live: live, now: func() time.Time { return noon }, tlsCache: newTLSCache()}
-	look := func() string {
+	observe := func() string {
 		t.Helper()
 		k, err := d.keys(t.Context(), withOwnSecrets())
 		if err != nil {
@@ -142,16 +142,16 @@ func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
 		}
 		return k.problem
 	}
-	if problem := look(); !strings.Contains(problem, `"c" does not exist`) {
+	if problem := observe(); !strings.Contains(problem, `"c" does not exist`) {
 		t.Fatalf("got %q", problem)
 	}
 	if err := live.Create(t.Context(), secret("c")); err != nil {
 		t.Fatal(err)
 	}
-	if problem := look(); problem != "" {
+	if problem := observe(); problem != "" {
 		t.Errorf("it was mended, but %q", problem)
 	}
-	if before := reads; look() != "" || reads != before {
+	if before := reads; observe() != "" || reads != before {
 		t.Errorf("sound Secrets were read again, %d times", reads-before)
 	}
 }
@@ -159,10 +159,10 @@ func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
 // One cluster's Secrets must all have the same keys: the flags of etcd are rendered
 // for one layout.
 func TestLayoutsAreNotMixed(t *testing.T) {
-	secret := func(name string, l layout) *corev1.Secret {
+	secret := func(name string, l keyNames) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), l)}
 	}
-	live := fake.NewClientBuilder().WithObjects(secret("p", peer), secret("s", modern), secret("c", modern)).Build()
+	live := fake.NewClientBuilder().WithObjects(secret("p", peer), secret("s", standardKeys), secret("c", standardKeys)).Build()
 	d := &Driver{live: live, now: func() time.Time { return noon }, tlsCache: newTLSCache()}
 	k, err := d.keys(t.Context(), withOwnSecrets())
 	if err != nil || !strings.Contains(k.problem, `"s" has other keys than the rest`) {

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// podWithin is how long a StatefulSet may take to make its pod before events are read.
+	// podWithin is how long a StatefulSet may take to create its pod before events are read.
 	podWithin = 3 * time.Second
-	// eventWithin is how old an event may be: the StatefulSet controller tries again after 17
-	// minutes at the latest, and each failure is an event.
+	// eventWithin is the maximum age of an event: the StatefulSet controller retries after at
+	// most 17 minutes, and each failure creates an event.
 	eventWithin = 20 * time.Minute
 )
 
-// refusedPods adds why the API server refuses members' pods, such as a ResourceQuota, a
-// LimitRange or an admission webhook. Only Events have these words. They are read live, and
-// only of a StatefulSet that has no pod.
-func (d *Driver) refusedPods(ctx context.Context, p parts, members []etcd.Member) {
+// findRefusedPods adds why the API server rejects members' pods, such as a ResourceQuota, a
+// LimitRange or an admission webhook. Only Events have these messages. It reads them from the
+// API server, and only for a StatefulSet without a pod.
+func (d *Driver) findRefusedPods(ctx context.Context, p parts, members []etcd.Member) {
 	for i, m := range members {
 		set := p.sets[m.Name]
 		if set == nil || m.Pod.Exists || d.now().Sub(latest(set.CreationTimestamp.Time, m.Since)) < podWithin {
@@ -33,8 +33,8 @@ func (d *Driver) refusedPods(ctx context.Context, p parts, members []etcd.Member
 	}
 }
 
-// failedCreate is the API server's refusal in the last event of the StatefulSet. Without the
-// right to read events nothing is known.
+// failedCreate is the API server's error in the last event of the StatefulSet. Without
+// permission to read events it is empty.
 func (d *Driver) failedCreate(ctx context.Context, set *appsv1.StatefulSet) string {
 	var events corev1.EventList
 	err := d.live.List(ctx, &events, client.InNamespace(set.Namespace), client.MatchingFields{

@@ -36,18 +36,18 @@ func TestRefusedPodsAreReported(t *testing.T) {
 		WithIndex(&corev1.Event{}, "reason", byField(func(e *corev1.Event) string { return e.Reason })).Build()
 	d := &Driver{live: live, now: func() time.Time { return noon }}
 	p := parts{sets: map[string]*appsv1.StatefulSet{"e-0": set}}
-	says := func(m etcd.Member) string {
+	problem := func(m etcd.Member) string {
 		members := []etcd.Member{m}
-		d.refusedPods(t.Context(), p, members)
+		d.findRefusedPods(t.Context(), p, members)
 		return members[0].Set.Problem
 	}
-	if said := says(etcd.Member{Name: "e-0"}); said != `pods "e-0-0" is forbidden: exceeded quota: q` {
+	if said := problem(etcd.Member{Name: "e-0"}); said != `pods "e-0-0" is forbidden: exceeded quota: q` {
 		t.Errorf("it says %q", said)
 	}
-	if said := says(etcd.Member{Name: "e-0", Pod: etcd.Pod{Exists: true}}); said != "" {
+	if said := problem(etcd.Member{Name: "e-0", Pod: etcd.Pod{Exists: true}}); said != "" {
 		t.Errorf("of a pod that is there it says %q", said)
 	}
-	if said := says(etcd.Member{Name: "e-0", Since: noon.Add(-time.Second)}); said != "" {
+	if said := problem(etcd.Member{Name: "e-0", Since: noon.Add(-time.Second)}); said != "" {
 		t.Errorf("of a pod that has just gone it says %q", said)
 	}
 }

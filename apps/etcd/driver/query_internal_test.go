@@ -32,7 +32,7 @@ func TestPatience(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &corev1.Pod{}
 			p.Labels = map[string]string{etcd.LabelExposed: c.exposed}
-			if got := patience(p, c.ready); got != c.want {
+			if got := limitsFor(p, c.ready); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
 			}
 		})
@@ -56,13 +56,13 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := &Driver{connections: newConnections(), now: time.Now}
-	ask := func(within, again time.Duration) answer {
-		return d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, limits{within, again, time.Minute})
+	query := func(within, again time.Duration) answer {
+		return d.query(t.Context(), "a", port.Addr().String(), "", keys{}, limits{within, again, time.Minute})
 	}
-	if a := ask(time.Millisecond, time.Minute); a.health != etcd.Unknown {
+	if a := query(time.Millisecond, time.Minute); a.health != etcd.Unknown {
 		t.Fatalf("%s before it serves", a.health)
 	}
-	if a := ask(time.Minute, 0); a.health != etcd.Unknown {
+	if a := query(time.Minute, 0); a.health != etcd.Unknown {
 		t.Fatalf("%s before it serves, and waited for once more", a.health)
 	}
 	asked := d.connections.open["a"]
@@ -73,8 +73,8 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 	pb.RegisterMaintenanceServer(server, late{})
 	go func() { _ = server.Serve(port) }()
 	defer server.Stop()
-	if a := ask(time.Minute, time.Minute); a.health != etcd.Healthy || a.line != asked.ClientConn {
-		t.Errorf("%q, by the same connection: %t", a.health, a.line == asked.ClientConn)
+	if a := query(time.Minute, time.Minute); a.health != etcd.Healthy || a.conn != asked.ClientConn {
+		t.Errorf("%q, by the same connection: %t", a.health, a.conn == asked.ClientConn)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestReachForgetsWhatBroke(t *testing.T) {
 	}
 	_ = port.Close()
 	d := &Driver{connections: newConnections(), now: time.Now}
-	if a := d.reach(t.Context(), "a", port.Addr().String(), "", keys{}, upTo(time.Minute)); a.health != etcd.Unknown {
+	if a := d.query(t.Context(), "a", port.Addr().String(), "", keys{}, upTo(time.Minute)); a.health != etcd.Unknown {
 		t.Errorf("%s, of nobody", a.health)
 	}
 	if len(d.connections.open) > 0 {
