@@ -143,7 +143,7 @@ func TestLegacySchema(t *testing.T) {
 		"spaces":  {"spaces were not", `{size: 3, pod: {ClusterDomain: "a b"}}`, `spec.pod.ClusterDomain is "a b", allowed are DNS domains`},
 		"client":  {"the operator is a client", "{size: 3, TLS: {static: {member: {serverSecret: s}}}}", "spec.TLS.static.member.serverSecret and spec.TLS.static.operatorSecret belong together"},
 		"peers":   {"members may talk in private, clients not", "{size: 3, TLS: {static: {member: {peerSecret: p}}}}", ""},
-		"a.b":     {"Services are named after it", "{size: 3}", "metadata.name must start with a letter and have only"},
+		"a.b":     {"Services are named after it", "{size: 3}", "metadata.name must start with a letter and contain only"},
 		"tiny":    {"etcd reserves 64Mi", "{size: 3, pod: {persistentVolumeClaimSpec: {resources: {requests: {storage: 63Mi}}}}}", "requests.storage must be at least 64Mi"},
 		"twice":   {"v1 has a variable once", "{size: 3, pod: {etcdEnv: [{name: A}, {name: A}]}}", "spec.pod.etcdEnv[1]: Duplicate value"},
 		"noclass": {"volumes without a class are usual where an administrator makes them", `{size: 3, pod: {persistentVolumeClaimSpec: {storageClassName: ""}}}`, ""},

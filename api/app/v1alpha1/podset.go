@@ -11,7 +11,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:resource:shortName=ps,categories=all;governor
+// +kubebuilder:resource:shortName=ps,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Everything is as declared and available"
 // +kubebuilder:printcolumn:name="Wanted",type=integer,JSONPath=`.spec.replicas`,description="Pods wanted"
 // +kubebuilder:printcolumn:name="Present",type=integer,JSONPath=`.status.replicas`,description="Pods that are there"

@@ -11,7 +11,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:resource:shortName=mc,categories=all;governor
+// +kubebuilder:resource:shortName=mcd,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Everything is as declared and answers"
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Servers wanted"
 // +kubebuilder:printcolumn:name="Answering",type=integer,JSONPath=`.status.readyReplicas`,description="Servers that answer"

@@ -13,7 +13,7 @@ import (
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:resource:path=etcdclusters,shortName=etcd,categories=all;governor
+// +kubebuilder:resource:path=etcdclusters,shortName=etcd,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Serving members and wanted members"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version.current`,description="Oldest running version"
 // +kubebuilder:printcolumn:name="Leader",type=string,JSONPath=`.status.leader`,description="Name of the leader"

@@ -22,7 +22,7 @@ func AddToScheme(s *runtime.Scheme) error {
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=candies,singular=candy,shortName=cn,categories=all;governor
+// +kubebuilder:resource:path=candies,singular=candy,shortName=cn,categories=governor
 // +kubebuilder:printcolumn:name=Flavor,type=string,JSONPath=`.spec.flavor`
 // +kubebuilder:printcolumn:name=Machine,type=string,JSONPath=`.status.machine`
 // +kubebuilder:printcolumn:name=Wanted,type=integer,JSONPath=`.status.wanted`,description="Sugar that the flavor stands for, in mg/g"
