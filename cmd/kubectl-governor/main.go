@@ -1,6 +1,6 @@
-// Command kubectl-governor is the kubectl plugin: what Governor is about to do with an
-// object, what it did and why, and how everything is. It works with the rights of its
-// user, and talks to nothing but the API server.
+// Command kubectl-governor is the kubectl plugin. It shows what Governor will do with an
+// object, what it did and why, and the status of all objects. It has the rights of its
+// user, and calls only the API server.
 package main
 
 import (
@@ -26,7 +26,7 @@ const (
 // version is set by the build of a release.
 var version = "devel"
 
-// errChanges is the end of a plan with changes, and no error to tell.
+// errChanges is the result of a plan with changes. It sets the exit code, and is not printed.
 var errChanges = errors.New("there are changes")
 
 func main() {
@@ -50,7 +50,7 @@ func main() {
 
 func flags() *genericclioptions.ConfigFlags {
 	return genericclioptions.NewConfigFlags(true).WithWrapConfigFn(func(c *rest.Config) *rest.Config {
-		c.QPS = -1 // the API server is fair by itself
+		c.QPS = -1 // the API server's priority and fairness limits the requests
 		return c
 	})
 }
@@ -58,7 +58,7 @@ func flags() *genericclioptions.ConfigFlags {
 func root(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "kubectl-governor",
-		Short: "See what Governor will do, what it did and why, and how everything is",
+		Short: "Show what Governor will do, what it did and why, and the status of all objects",
 		Annotations: map[string]string{
 			cobra.CommandDisplayNameAnnotation: "kubectl governor",
 		},
