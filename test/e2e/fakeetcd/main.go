@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command impostor stands in etcd's place in an image, and runs the real etcd behind it. A test can have it lie to the
+// Command fakeetcd stands in etcd's place in an image, and runs the real etcd behind it. A test can have it lie to the
 // kubelet about etcd's health, and give etcd another clock than the rest of the world has.
 //
 //	IMPOSTOR_CLOCKS="etcd-1=10m,etcd-2=-10m"  etcd-1 is ten minutes ahead, etcd-2 ten behind
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// metricsFlag is where etcd tells its health; the impostor takes that place, and etcd gets another.
+// metricsFlag is where etcd tells its health; the fake takes that place, and etcd gets another.
 const (
 	metricsFlag = "--listen-metrics-urls=http://"
 	outside     = "0.0.0.0:2381"

@@ -17,22 +17,22 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// impostor builds the image with it once, and has the cluster use it.
-func impostor(t *testing.T) func(*etcdv1.EtcdClusterSpec) {
+// fakeEtcd builds the image with it once, and has the cluster use it.
+func fakeEtcd(t *testing.T) func(*etcdv1.EtcdClusterSpec) {
 	t.Helper()
-	if err := impostorImage(); err != nil {
+	if err := fakeEtcdImage(); err != nil {
 		t.Fatal(err)
 	}
-	return func(spec *etcdv1.EtcdClusterSpec) { spec.Repository = "governor.test/impostor/etcd" }
+	return func(spec *etcdv1.EtcdClusterSpec) { spec.Repository = "governor.test/fakeetcd/etcd" }
 }
 
-var impostorImage = sync.OnceValue(func() error {
-	build := exec.Command("go", "build", "-o", "../../build/impostor", "./impostor")
+var fakeEtcdImage = sync.OnceValue(func() error {
+	build := exec.Command("go", "build", "-o", "../../build/fakeetcd", "./fakeetcd")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}
-	_, err := command(localkube[0], append(localkube[1:], "image", "build", "impostor/image.yaml", "--load")...)
+	_, err := command(localkube[0], append(localkube[1:], "image", "build", "fakeetcd/image.yaml", "--load")...)
 	return err
 })
 
@@ -59,7 +59,7 @@ func (c *cluster) wake(t *testing.T) {
 // counted on, and one that serves while it is said to be ill is not replaced; meanwhile no
 // wish begins that could cost the quorum. Honest again, they are who they were.
 func TestEtcdLies(t *testing.T) {
-	c := formed(t, 3, impostor(t))
+	c := formed(t, 3, fakeEtcd(t))
 	before, w := c.get(t), c.write(t)
 	for _, lie := range []string{"fine", "ill"} {
 		t.Run(lie, func(t *testing.T) {
@@ -89,7 +89,7 @@ func TestEtcdLies(t *testing.T) {
 // sick for it.
 func TestEtcdClocksDiffer(t *testing.T) {
 	clocks := corev1.EnvVar{Name: "IMPOSTOR_CLOCKS", Value: "etcd-0=10m,etcd-1=-10m,etcd-3=10m,etcd-4=-10m"}
-	c := formed(t, 3, impostor(t), func(spec *etcdv1.EtcdClusterSpec) {
+	c := formed(t, 3, fakeEtcd(t), func(spec *etcdv1.EtcdClusterSpec) {
 		spec.TLS.Mode, spec.Pod.Env = etcdv1.Managed, []corev1.EnvVar{clocks}
 	})
 	for member, want := range map[string]time.Duration{"etcd-0": 10 * time.Minute, "etcd-1": -10 * time.Minute, "etcd-2": 0} {
