@@ -16,8 +16,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos/experiment"
 )
 
-// TestChaosOnRealApplications disturbs an etcd cluster and a Memcached six times. All of it
-// heals, and no volume and no member of etcd is another one afterwards.
+// TestChaosOnRealApplications disturbs an etcd cluster and a Memcached six times. Both recover,
+// and keep their volumes and their etcd members.
 func TestChaosOnRealApplications(t *testing.T) {
 	c := formed(t, 3)
 	ns := c.key.Namespace
@@ -55,7 +55,7 @@ func chaosReport(t *testing.T, ns string, run []string) (r experiment.Report) {
 	return r
 }
 
-// healsAsReported compares the report with what was declared.
+// healsAsReported compares the report with the declaration.
 func healsAsReported(t *testing.T, r experiment.Report) {
 	t.Helper()
 	if len(r.Acts) != 6 || r.Outcome != experiment.Completed || r.Seed != 4 || len(r.NotMeasured) == 0 {
@@ -98,7 +98,7 @@ func identities(t *testing.T, ns string) map[string]string {
 	return all
 }
 
-// nothingIsLeft looks for a NetworkPolicy or a label of an isolation, and for the events.
+// nothingIsLeft checks for remaining NetworkPolicies and labels of an isolation, and for the events.
 func nothingIsLeft(t *testing.T, ns string) {
 	t.Helper()
 	policies, pods, events := &networkingv1.NetworkPolicyList{}, &corev1.PodList{}, &eventsv1.EventList{}

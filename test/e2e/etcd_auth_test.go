@@ -29,9 +29,9 @@ func (c *cluster) enableAuth(t *testing.T) {
 	}
 }
 
-// TestEtcdAuthNamesItsGrant: after etcdctl auth enable the cluster is Ready, a change says which
-// commands it needs, and with them all goes on.
-func TestEtcdAuthNamesItsGrant(t *testing.T) {
+// TestEtcdAuthReportsRequiredGrant: after etcdctl auth enable the cluster is Ready, a change
+// reports the commands that it needs, and continues after them.
+func TestEtcdAuthReportsRequiredGrant(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	c.enableAuth(t)
 	if obj := c.settled(t); obj.Status.Ready != "3/3" {
@@ -41,7 +41,7 @@ func TestEtcdAuthNamesItsGrant(t *testing.T) {
 	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "AuthEnabled"), lifecycle.ConditionStalled).Message
 	commands := regexp.MustCompile(`etcdctl ([a-z][^&"]*)`).FindAllStringSubmatch(said, -1)
 	if len(commands) != 2 {
-		t.Fatalf("it is told %q", said)
+		t.Fatalf("the message is %q", said)
 	}
 	for _, found := range commands {
 		c.etcdctl(t, "--user=root:secret "+found[1])
@@ -51,14 +51,14 @@ func TestEtcdAuthNamesItsGrant(t *testing.T) {
 	}
 }
 
-// TestEtcdAuthWithoutCertificates: members that tell the operator nothing serve on, and the
-// cluster is Ready as long as Kubernetes' probes call them ready.
+// TestEtcdAuthWithoutCertificates: members that deny the operator the member list continue to
+// serve, and the cluster is Ready as long as the kubelet's probes succeed.
 func TestEtcdAuthWithoutCertificates(t *testing.T) {
 	c := formed(t, 1)
 	c.enableAuth(t)
 	obj := c.Settles(t, lifecycle.OutcomeSettled, "AuthEnabled")
 	if said := condition(t, obj, lifecycle.ConditionReady).Message; obj.Status.Ready != "1/1" || !contains(said, "etcdctl auth disable") {
-		t.Errorf("%s serve, and it is told %q", obj.Status.Ready, said)
+		t.Errorf("%s serve, and the message is %q", obj.Status.Ready, said)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 2 })
 	c.Settles(t, lifecycle.OutcomeBlocked, "AuthEnabled")

@@ -17,7 +17,7 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// pauses holds the operator back by the annotation, or lets it go on.
+// pauses sets or removes the annotation that pauses the operator.
 func (c *cluster) pauses(t *testing.T, paused bool) {
 	t.Helper()
 	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -33,10 +33,10 @@ func (c *cluster) pauses(t *testing.T, paused bool) {
 	}
 }
 
-// TestEtcdHealsWithAnotherAuthority: all Secrets are lost at once, or users swap theirs
-// without an overlap. Every member goes on with its data, and the clients that were
-// writing miss no more than the move of the quorum.
-func TestEtcdHealsWithAnotherAuthority(t *testing.T) {
+// TestEtcdRecoversFromReplacedAuthority: all Secrets are lost at once, or users replace theirs
+// without an overlap. Every member keeps its data, and writing clients notice at most the move
+// of the quorum.
+func TestEtcdRecoversFromReplacedAuthority(t *testing.T) {
 	t.Parallel()
 	t.Run("managed", func(t *testing.T) {
 		c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
@@ -59,8 +59,8 @@ func TestEtcdHealsWithAnotherAuthority(t *testing.T) {
 	})
 }
 
-// ownKeys gives all three Secrets with the names of three members: etcd looks up the names
-// of a peer that calls, and takes no wildcard for that.
+// ownKeys returns all three Secrets with the names of three members: etcd looks up the names
+// of a calling peer, and accepts no wildcard for that.
 func (c *cluster) ownKeys(t *testing.T, a authority) {
 	t.Helper()
 	names := c.names()
@@ -73,7 +73,7 @@ func (c *cluster) ownKeys(t *testing.T, a authority) {
 	}
 }
 
-// heals checks that the swap of all authorities is overcome.
+// heals checks that the cluster recovers from the replacement of all authorities.
 func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 	t.Helper()
 	before, w := c.get(t), c.write(t, c.withKeys(t, keys))
@@ -84,7 +84,7 @@ func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 	}
 	swap()
 	start := time.Now()
-	// Nothing wakes the operator when users' own Secrets change: at rest it looks at them once a minute.
+	// A change of users' own Secrets wakes no reconcile: a settled cluster reads them once a minute.
 	within(t, 2*patience, "every member runs with the present authority", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {

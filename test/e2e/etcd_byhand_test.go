@@ -95,11 +95,11 @@ func (c *cluster) RespellURL(t *testing.T, member string) {
 	t.Helper()
 	s := contract.On(c.Observe(t), etcd.UpdatePeerURL, member)
 	s.Args[etcd.ArgPeerURL] = strings.Replace(etcd.PeerURL(c.get(t), member), ".svc:", ".svc.cluster.local:", 1)
-	c.Await(t, "somebody respells the URL of "+member, func() error { return c.Act(t, s) })
+	c.Await(t, "etcdctl changes the URL of "+member, func() error { return c.Act(t, s) })
 }
 
-// TestEtcdKeepsEveryWriteWhileClaimsAreDeleted: all claims are deleted under a client that
-// writes, and no acknowledged write is lost.
+// TestEtcdKeepsEveryWriteWhileClaimsAreDeleted: all claims are deleted while a client writes,
+// and no acknowledged write is lost.
 func TestEtcdKeepsEveryWriteWhileClaimsAreDeleted(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
@@ -135,6 +135,6 @@ func TestEtcdKeepsEveryWriteWhileClaimsAreDeleted(t *testing.T) {
 	})
 	kept(t, w)
 	if gap := w.Stats().LongestGap; gap > election {
-		t.Errorf("for %s nobody could write", gap)
+		t.Errorf("no client could write for %s", gap)
 	}
 }

@@ -55,7 +55,7 @@ func serves() []client.ObjectList {
 
 func stores() []client.ObjectList { return []client.ObjectList{&corev1.PersistentVolumeClaimList{}} }
 
-// isDeleted deletes the cluster so, and waits until the object is gone and what is said to go with it.
+// isDeleted deletes the cluster, and waits until the object and the listed dependents are deleted.
 func (c *cluster) isDeleted(t *testing.T, how metav1.DeletionPropagation, keeps etcdv1.Retention) {
 	t.Helper()
 	before, err := c.belongings(t.Context(), serves()...)
@@ -85,9 +85,9 @@ func (c *cluster) isDeleted(t *testing.T, how metav1.DeletionPropagation, keeps 
 	})
 }
 
-// TestEtcdDeletionsAreKubernetesOwn: every cascade means what it means for a Deployment, with volumes that go and with
-// volumes that stay, and without the operator.
-func TestEtcdDeletionsAreKubernetesOwn(t *testing.T) {
+// TestEtcdDeletionCascades: every cascade has the same effect as for a Deployment, with deleted and with retained
+// volumes, and without the operator.
+func TestEtcdDeletionCascades(t *testing.T) {
 	type way struct {
 		how   metav1.DeletionPropagation
 		keeps etcdv1.Retention
@@ -97,7 +97,7 @@ func TestEtcdDeletionsAreKubernetesOwn(t *testing.T) {
 		for _, keeps := range []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain} {
 			c := lonelyCluster(t)
 			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.Managed })
-			c.Apply(t, retention(keeps)) // a change of mind
+			c.Apply(t, retention(keeps)) // the user reverts the change
 			clusters[way{how, keeps}] = c
 		}
 	}
@@ -119,7 +119,7 @@ func TestEtcdDeletionsAreKubernetesOwn(t *testing.T) {
 	}
 	probe := lonelyCluster(t)
 	probe.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
-	probe.settled(t) // the operator has been at work
+	probe.settled(t) // the operator reconciles
 	for w, c := range clusters {
 		left, err := c.belongings(t.Context(), append(runs(), stores()...)...)
 		if w.how == metav1.DeletePropagationOrphan && (err != nil || len(left) != 3) {
@@ -128,9 +128,9 @@ func TestEtcdDeletionsAreKubernetesOwn(t *testing.T) {
 	}
 }
 
-// TestEtcdHeldDeletionHoldsEverything: while a policy holds a deletion clients read and write, nothing that serves or
-// protects them goes, and the status speaks of both; when the policy is lifted the cluster goes as declared.
-func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
+// TestEtcdHeldDeletionKeepsEverything: while a policy holds a deletion, clients read and write, no object that serves or
+// protects them is deleted, and the status reports both. After the removal of the policy the cluster is deleted.
+func TestEtcdHeldDeletionKeepsEverything(t *testing.T) {
 	c := formed(t, 3)
 	w := c.write(t)
 	before, err := c.belongings(t.Context(), append(serves(), stores()...)...)
@@ -179,7 +179,7 @@ func TestEtcdHeldDeletionHoldsEverything(t *testing.T) {
 	c.gone(t, 3)
 }
 
-// uids are those of all that the cluster made, by kind and name.
+// uids are those of all objects of the cluster, by kind and name.
 func (c *cluster) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
 	all := map[string]types.UID{}
@@ -197,9 +197,9 @@ func (c *cluster) uids(t *testing.T) map[string]types.UID {
 	return all
 }
 
-// TestEtcdOrphansServeOn beside a running operator, also when a cluster of the same name comes: it is told that the
-// name is taken.
-func TestEtcdOrphansServeOn(t *testing.T) {
+// TestEtcdOrphansContinueToServe with a running operator, also after the creation of a cluster of the same name, which
+// reports that the name is taken.
+func TestEtcdOrphansContinueToServe(t *testing.T) {
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	before := c.uids(t)
 	c.isDeleted(t, metav1.DeletePropagationOrphan, etcdv1.Retain)
@@ -248,7 +248,7 @@ func TestEtcdOrphansServeOn(t *testing.T) {
 	same("the second cluster is gone")
 }
 
-// gone waits until of the cluster there is nothing but so many volumes.
+// gone waits until only the given number of volumes is left of the cluster.
 func (c *cluster) gone(t *testing.T, volumes int) {
 	t.Helper()
 	eventually(t, "the cluster is gone", func(ctx context.Context) error {

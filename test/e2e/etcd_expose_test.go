@@ -24,15 +24,15 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// callers are clients that come anew all the time, to everyone that the client Service
-// leads to.
+// callers are clients that open new connections all the time, to every member that the client
+// Service selects.
 type callers struct {
 	mu      sync.Mutex
 	calls   int
 	refused []string
 }
 
-// call has callers call until the test ends.
+// call runs callers until the test ends.
 func (c *cluster) call(t *testing.T) *callers {
 	t.Helper()
 	all := &callers{}
@@ -52,7 +52,7 @@ func (a *callers) round(ctx context.Context, find func(context.Context) ([]strin
 	}
 }
 
-// call does a linearizable read over a new connection. Who serves is heard from at once,
+// call performs a linearizable read over a new connection. A serving member accepts it at once,
 // however long the read takes on a busy machine.
 func call(ctx context.Context, address string) error {
 	line, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -96,7 +96,7 @@ func (a *callers) answered(t *testing.T) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		if len(a.refused) > 0 {
-			t.Fatalf("%d of %d calls found nobody: %.500q", len(a.refused), a.calls, a.refused)
+			t.Fatalf("%d of %d calls failed: %.500q", len(a.refused), a.calls, a.refused)
 		}
 		if a.calls < 50 {
 			return fmt.Errorf("%w: %d", errNotYet, a.calls)
@@ -105,9 +105,9 @@ func (a *callers) answered(t *testing.T) {
 	})
 }
 
-// TestEtcdLeadsClientsToWhoServes: who joins gets a snapshot, and the kubelet calls it
-// ready long before it serves.
-func TestEtcdLeadsClientsToWhoServes(t *testing.T) {
+// TestEtcdServiceSelectsServingMembers: a joining member gets a snapshot, and is ready in
+// Kubernetes long before it serves.
+func TestEtcdServiceSelectsServingMembers(t *testing.T) {
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.SnapshotCount = 100 })
 	c.Fill(t)
 	all := c.call(t)
@@ -117,8 +117,8 @@ func TestEtcdLeadsClientsToWhoServes(t *testing.T) {
 	c.leadsTo(t, 3)
 }
 
-// TestEtcdOfAnOlderOperator: whose pods have no label that says whom clients are led to.
-// None is restarted, and nobody notices.
+// TestEtcdOfAnOlderOperator: its pods lack the label that the client Service selects. No pod
+// restarts, and no client notices.
 func TestEtcdOfAnOlderOperator(t *testing.T) {
 	c := formed(t, 3)
 	before := uids(c.pods(t))
@@ -148,7 +148,7 @@ func uids(pods []corev1.Pod) []string {
 	return all
 }
 
-// strip leaves what an older operator would have left.
+// strip creates the state of an older operator.
 func (c *cluster) strip(t *testing.T) {
 	t.Helper()
 	service, budget := c.selects(t)
@@ -190,7 +190,7 @@ func (c *cluster) selects(t *testing.T) (*corev1.Service, *policyv1.PodDisruptio
 	return service, budget
 }
 
-// leadsTo waits until clients are led to so many, by the label, and as many count.
+// leadsTo waits until the client Service and the disruption budget select the given number of members.
 func (c *cluster) leadsTo(t *testing.T, members int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("clients are led to %d members", members), func(ctx context.Context) error {

@@ -17,7 +17,7 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// fakeEtcd builds the image with it once, and has the cluster use it.
+// fakeEtcd builds the image with fakeetcd once, and makes the cluster use it.
 func fakeEtcd(t *testing.T) func(*etcdv1.EtcdClusterSpec) {
 	t.Helper()
 	if err := fakeEtcdImage(); err != nil {
@@ -36,7 +36,7 @@ var fakeEtcdImage = sync.OnceValue(func() error {
 	return err
 })
 
-// orders tells the member's impostor what to lie about.
+// orders tells the member's fakeetcd which health to report.
 func (c *cluster) orders(t *testing.T, member, lie string) {
 	t.Helper()
 	answer, err := http.Post("http://"+c.pod(t, member).Status.PodIP+":2399/"+lie, "", http.NoBody)
@@ -49,16 +49,16 @@ func (c *cluster) orders(t *testing.T, member, lie string) {
 	}
 }
 
-// wake has the operator look now: as long as Kubernetes calls all well it takes a minute.
+// wake triggers a reconcile: while all pods are ready, the next one is up to a minute away.
 func (c *cluster) wake(t *testing.T) {
 	t.Helper()
 	must(t, "-n", c.key.Namespace, "annotate", "--overwrite", "etcdcluster/"+c.key.Name, "example.com/woken="+time.Now().Format("150405.000"))
 }
 
-// TestEtcdLies: a member whose health is said to be fine while it stands still is not
-// counted on, and one that serves while it is said to be ill is not replaced; meanwhile no
-// wish begins that could cost the quorum. Honest again, they are who they were.
-func TestEtcdLies(t *testing.T) {
+// TestEtcdWrongHealthReports: a frozen member that is reported as healthy does not count, and a
+// serving one that is reported as unhealthy is not replaced. Meanwhile Governor begins no change
+// that could break the quorum. With correct reports the members are the same as before.
+func TestEtcdWrongHealthReports(t *testing.T) {
 	c := formed(t, 3, fakeEtcd(t))
 	before, w := c.get(t), c.write(t)
 	for _, lie := range []string{"fine", "ill"} {
@@ -84,9 +84,8 @@ func TestEtcdLies(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdClocksDiffer: of three members one is ten minutes ahead and one ten behind, with
-// certificates that were made a moment ago. They form, heal and grow, and nobody is called
-// sick for it.
+// TestEtcdClocksDiffer: of three members one is ten minutes ahead and one ten behind, with newly
+// issued certificates. They form a cluster, recover and grow, and none is reported as unhealthy.
 func TestEtcdClocksDiffer(t *testing.T) {
 	clocks := corev1.EnvVar{Name: "IMPOSTOR_CLOCKS", Value: "etcd-0=10m,etcd-1=-10m,etcd-3=10m,etcd-4=-10m"}
 	c := formed(t, 3, fakeEtcd(t), func(spec *etcdv1.EtcdClusterSpec) {
@@ -111,8 +110,8 @@ func TestEtcdClocksDiffer(t *testing.T) {
 	kept(t, w)
 }
 
-// ahead is how far the member's clock is ahead of this machine's, by the first line that its
-// etcd wrote and when the kubelet got it.
+// ahead is the offset of the member's clock from this machine's, from the first line of its
+// etcd's log and the time at which the kubelet received it.
 func (c *cluster) ahead(t *testing.T, member string) time.Duration {
 	t.Helper()
 	logs := must(t, "-n", c.key.Namespace, "logs", member+"-0", "--timestamps", "--limit-bytes=20000")

@@ -20,7 +20,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// pod is the member's present pod.
+// pod is the member's current pod.
 func (c *cluster) pod(t *testing.T, member string) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
@@ -30,7 +30,7 @@ func (c *cluster) pod(t *testing.T, member string) *corev1.Pod {
 	return pod
 }
 
-// remade waits for another pod of the member than the one with that UID.
+// remade waits for a pod of the member with another UID.
 func (c *cluster) remade(t *testing.T, member string, not types.UID) {
 	t.Helper()
 	eventually(t, member+" has another pod", func(ctx context.Context) error {
@@ -43,8 +43,8 @@ func (c *cluster) remade(t *testing.T, member string, not types.UID) {
 	})
 }
 
-// same checks that members and cluster are the ones of before, replaced that all are
-// but one, for whom another has come.
+// same checks that cluster and members are unchanged; replaced checks that exactly one member was
+// replaced.
 func same(t *testing.T, before, after *etcdv1.EtcdCluster) {
 	t.Helper()
 	if after.Status.ClusterID != before.Status.ClusterID {
@@ -69,9 +69,9 @@ func replaced(t *testing.T, before, after *etcdv1.EtcdCluster, gone string) {
 	same(t, before, after)
 }
 
-// TestEtcdHealsItsPods: what happens to containers and pods costs no member and no
-// data. One cluster suffers all of it, its leader each time.
-func TestEtcdHealsItsPods(t *testing.T) {
+// TestEtcdRepairsPods: no failure of containers and pods costs a member or its data. One cluster
+// suffers all of them, its leader each time.
+func TestEtcdRepairsPods(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	harms := []struct {
@@ -94,11 +94,11 @@ func TestEtcdHealsItsPods(t *testing.T) {
 	c.noOrphans(t)
 	kept(t, w)
 	if gap := w.Stats().LongestGap; gap > election {
-		t.Errorf("for %s nobody could write", gap)
+		t.Errorf("no client could write for %s", gap)
 	}
 }
 
-// evict asks as `kubectl drain` does.
+// evict evicts the pod as `kubectl drain` does.
 func (c *cluster) evict(t *testing.T, member string) {
 	t.Helper()
 	pod := c.pod(t, member)
@@ -109,7 +109,7 @@ func (c *cluster) evict(t *testing.T, member string) {
 	c.remade(t, member, pod.UID)
 }
 
-// ends lets the pod be over, as a kubelet does that has too little memory or disk.
+// ends terminates the pod, as a kubelet does that lacks memory or disk space.
 func (c *cluster) ends(t *testing.T, member string, phase corev1.PodPhase) {
 	t.Helper()
 	pod := c.pod(t, member)
@@ -121,9 +121,9 @@ func (c *cluster) ends(t *testing.T, member string, phase corev1.PodPhase) {
 	c.remade(t, member, pod.UID)
 }
 
-// TestEtcdReplacesWhoLostItsData: wiped or corrupted, a member never comes back under
-// its old identity; another takes its place, and what was acknowledged is there.
-func TestEtcdReplacesWhoLostItsData(t *testing.T) {
+// TestEtcdReplacesMemberWithoutData: a member whose data is wiped or corrupt never returns under
+// its old identity. Another replaces it, and no acknowledged write is lost.
+func TestEtcdReplacesMemberWithoutData(t *testing.T) {
 	harms := []struct {
 		name string
 		do   func(dir string) error
@@ -132,7 +132,7 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 		{"log corrupted", func(dir string) error { return scribble(filepath.Join(dir, "wal")) }},
 		{"database lost", func(dir string) error { return os.Remove(filepath.Join(dir, "snap", "db")) }},
 	}
-	// Before its first snapshot etcd makes a lost database anew from its log.
+	// Before its first snapshot etcd rebuilds a lost database from its log.
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.SnapshotCount = 20 })
 	w := c.write(t)
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 100) })
@@ -144,7 +144,7 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 			if err := harm.do(fmt.Sprintf("/proc/%d/root/var/lib/etcd/data/member", process)); err != nil {
 				t.Fatal(err)
 			}
-			_ = syscall.Kill(process, syscall.SIGKILL) // it may have ended by itself
+			_ = syscall.Kill(process, syscall.SIGKILL) // it may have terminated by itself
 			eventually(t, victim+" is given up", func(ctx context.Context) error {
 				return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
 					return !slices.ContainsFunc(obj.Status.Members, func(m etcdv1.MemberStatus) bool { return m.Name == victim })
@@ -162,8 +162,8 @@ func TestEtcdReplacesWhoLostItsData(t *testing.T) {
 	kept(t, w)
 }
 
-// scribble changes a key in the log, as a disk that fails may. Where a length was
-// changed etcd would cut the log off there, and copy the rest.
+// scribble changes a key in the log, as a failing disk may. At a changed length etcd would
+// truncate the log, and copy the rest.
 func scribble(dir string) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.wal"))
 	if err != nil {
@@ -182,9 +182,9 @@ func scribble(dir string) error {
 	return fmt.Errorf("no key of a witness in %v", files)
 }
 
-// TestEtcdComesBackAfterAPowerCut: all pods are lost at once, and with the data the
-// cluster comes back as it was.
-func TestEtcdComesBackAfterAPowerCut(t *testing.T) {
+// TestEtcdRecoversFromLossOfAllPods: all pods are lost at once, and the cluster recovers
+// unchanged with its data.
+func TestEtcdRecoversFromLossOfAllPods(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	c.LosePods(t, "etcd-0", "etcd-1", "etcd-2")
@@ -192,9 +192,9 @@ func TestEtcdComesBackAfterAPowerCut(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdWaitsForWhoStandsStill: a member that stands still is waited for, not replaced, and
+// TestEtcdWaitsForFrozenMember: Governor waits for a frozen member and does not replace it, and
 // the others serve.
-func TestEtcdWaitsForWhoStandsStill(t *testing.T) {
+func TestEtcdWaitsForFrozenMember(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	slow := before.Status.Leader

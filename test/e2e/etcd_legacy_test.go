@@ -14,8 +14,7 @@ import (
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
 )
 
-// manifest writes the cluster in v1beta2 as users keep it in a file: neither status
-// nor annotations.
+// manifest writes the cluster in v1beta2 as in a user's file: without status and annotations.
 func (c *cluster) manifest(t *testing.T, edit func(*v1beta2.ClusterSpec)) string {
 	t.Helper()
 	now := &v1beta2.EtcdCluster{}
@@ -37,7 +36,7 @@ func (c *cluster) manifest(t *testing.T, edit func(*v1beta2.ClusterSpec)) string
 	return path
 }
 
-// secrets is what each Secret in the namespace holds.
+// secrets is the data of each Secret in the namespace.
 func (c *cluster) secrets(t *testing.T) map[string]map[string][]byte {
 	t.Helper()
 	all := &corev1.SecretList{}
@@ -51,9 +50,9 @@ func (c *cluster) secrets(t *testing.T) map[string]map[string][]byte {
 	return held
 }
 
-// TestEtcdReplacedInTheLegacyAPIKeepsItsLife: an old manifest changes what it can
-// express. The cluster goes on serving with its certificates and its memory.
-func TestEtcdReplacedInTheLegacyAPIKeepsItsLife(t *testing.T) {
+// TestEtcdReplacedInTheLegacyAPIKeepsItsState: an old manifest changes only what it can express.
+// The cluster continues to serve with its certificates and its status.memory.
+func TestEtcdReplacedInTheLegacyAPIKeepsItsState(t *testing.T) {
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) {
 		spec.TLS.Mode, spec.Options.SnapshotCount = etcdv1.Managed, 5000
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// refused makes the edit and returns what the user hears.
+// refused applies the edit and returns the API server's error.
 func (c *cluster) refused(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) string {
 	t.Helper()
 	err := c.apply(t.Context(), edit)
@@ -26,9 +26,9 @@ func (c *cluster) refused(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) stri
 	return err.Error()
 }
 
-// TestEtcdMistakesOfVersion: a typo is refused at once; a release that nobody knows, or
-// that cannot be pulled, is told, and nothing happens to the members meanwhile.
-func TestEtcdMistakesOfVersion(t *testing.T) {
+// TestEtcdInvalidVersions: the API server rejects a typo at once. Governor reports an unknown
+// release, or an image that cannot be pulled, and does not change the members.
+func TestEtcdInvalidVersions(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	if said := c.refused(t, version("3,6")); !contains(said, `spec.version is "3,6", allowed are releases such as`) {
@@ -37,7 +37,7 @@ func TestEtcdMistakesOfVersion(t *testing.T) {
 	c.Apply(t, version("3.99"))
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "UnknownVersion")
 	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, `version "3.99" is not known to this operator, which runs etcd 3.2 to 3.7`) {
-		t.Errorf("it is told %q", said)
+		t.Errorf("the message is %q", said)
 	}
 	c.Apply(t, version("3.6.99"))
 	obj = c.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff))
@@ -49,20 +49,20 @@ func TestEtcdMistakesOfVersion(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdTheFirstImageIsMissing: a cluster that never formed forms when that is
-// corrected, without being made again.
-func TestEtcdTheFirstImageIsMissing(t *testing.T) {
+// TestEtcdFormsAfterImageIsCorrected: a cluster that never formed does so after a correction,
+// without a new object.
+func TestEtcdFormsAfterImageIsCorrected(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Repository = 3, "registry.invalid/no-such/etcd" })
 	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff)), lifecycle.ConditionStalled).Message
 	if !contains(said, "Correct spec.version, spec.repository or spec.image") {
-		t.Errorf("it is told %q", said)
+		t.Errorf("the message is %q", said)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Repository = "" })
 	c.settled(t)
 }
 
-// TestEtcdQuota: a member that there is no room for is told, once in the history, and comes when there is.
+// TestEtcdQuota: Governor reports a member that exceeds a ResourceQuota, once in the history, and it joins when there is room.
 func TestEtcdQuota(t *testing.T) {
 	c := formed(t, 1)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "one"}}
@@ -77,7 +77,7 @@ func TestEtcdQuota(t *testing.T) {
 		return nil
 	})
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 2 })
-	eventually(t, "it is told", func(ctx context.Context) error {
+	eventually(t, "the status reports it", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {
 			return err
@@ -99,8 +99,8 @@ func TestEtcdQuota(t *testing.T) {
 	}
 }
 
-// TestEtcdPodsAreRefused: the API server's words about a pod that it refuses reach the user.
-func TestEtcdPodsAreRefused(t *testing.T) {
+// TestEtcdReportsRejectedPods: the API server's error for a rejected pod reaches the user.
+func TestEtcdReportsRejectedPods(t *testing.T) {
 	c := newCluster(t)
 	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "none"}}
 	quota.Spec.Hard = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
@@ -110,7 +110,7 @@ func TestEtcdPodsAreRefused(t *testing.T) {
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
 	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "FailedCreate"), lifecycle.ConditionReady).Message
 	if !contains(said, "exceeded quota: none") {
-		t.Errorf("it is told %q", said)
+		t.Errorf("the message is %q", said)
 	}
 	if err := api.Delete(t.Context(), quota); err != nil {
 		t.Fatal(err)
@@ -118,9 +118,9 @@ func TestEtcdPodsAreRefused(t *testing.T) {
 	c.settled(t)
 }
 
-// TestEtcdNoNodeIsFree is told after a while, and corrected; members that serve are not
-// touched by it.
-func TestEtcdNoNodeIsFree(t *testing.T) {
+// TestEtcdReportsUnschedulablePods: Governor reports them after a while, and a correction helps. Serving members do
+// not change.
+func TestEtcdReportsUnschedulablePods(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
@@ -128,15 +128,15 @@ func TestEtcdNoNodeIsFree(t *testing.T) {
 	})
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "Unschedulable")
 	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "Insufficient memory") || obj.Status.ReadyReplicas != 2 {
-		t.Errorf("it is told %q, and %d members serve", said, obj.Status.ReadyReplicas)
+		t.Errorf("the message is %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Resources = corev1.ResourceRequirements{} })
 	same(t, before, c.settled(t))
 	kept(t, w)
 }
 
-// TestEtcdAFlagThatEtcdRefuses stops at the first member, and is corrected.
-func TestEtcdAFlagThatEtcdRefuses(t *testing.T) {
+// TestEtcdInvalidFlagStopsAtFirstMember: the rollout stops at the first member, and a correction helps.
+func TestEtcdInvalidFlagStopsAtFirstMember(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	if said := c.refused(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--data-dir=/tmp"} }); !contains(said, "must not set what the operator decides") {
@@ -145,7 +145,7 @@ func TestEtcdAFlagThatEtcdRefuses(t *testing.T) {
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--no-such-flag=1"} })
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "ChangeFailed")
 	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "It has not run since it was changed") || obj.Status.ReadyReplicas != 2 {
-		t.Errorf("it is told %q, and %d members serve", said, obj.Status.ReadyReplicas)
+		t.Errorf("the message is %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = nil })
 	same(t, before, c.settled(t))

@@ -22,7 +22,7 @@ func (c *cluster) HoldSet(t *testing.T, member string) {
 	t.Helper()
 	c.editSet(t, member, func(s *appsv1.StatefulSet) { s.Finalizers = append(s.Finalizers, holds) })
 	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: member}}
-	t.Cleanup(func() { // or the namespace of a test that fails never goes
+	t.Cleanup(func() { // or the namespace of a failed test is never deleted
 		free := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))
 		if err := api.Patch(context.Background(), set, free); client.IgnoreNotFound(err) != nil {
 			t.Error(err)
@@ -50,19 +50,19 @@ func (c *cluster) TakeName(t *testing.T, member string) {
 	}
 }
 
-// TestEtcdTellsOfAFinalizerThatHolds: the member serves, the cluster is Ready, and the user
-// reads which object and which finalizer it is about.
-func TestEtcdTellsOfAFinalizerThatHolds(t *testing.T) {
+// TestEtcdReportsForeignFinalizer: the member serves, the cluster is Ready, and the message
+// names the object and the finalizer.
+func TestEtcdReportsForeignFinalizer(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	c.HoldSet(t, "etcd-1")
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "DeletionStuck")
 	said := condition(t, obj, lifecycle.ConditionStalled).Message
 	if !contains(said, "the StatefulSet etcd-1 is being deleted, and the finalizer example.com/hold of another controller keeps it") {
-		t.Errorf("it is told %q", said)
+		t.Errorf("the message is %q", said)
 	}
 	if !contains(said, "remove it with kubectl edit") || obj.Status.ReadyReplicas != 3 {
-		t.Errorf("the way out is told with %q, and %d members serve", said, obj.Status.ReadyReplicas)
+		t.Errorf("the message is %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.LetGo(t, "etcd-1")
 	same(t, before, c.settled(t))

@@ -36,9 +36,9 @@ func isGone(ctx context.Context, cm *corev1.ConfigMap) error {
 	return nil
 }
 
-// TestEtcdParentsDeletionWaitsForThePolicy: Kubernetes deletes the dependents of a parent that is deleted in the foreground.
-// A cluster whose deletion a policy holds serves on, and parent and cluster go when the policy is lifted.
-func TestEtcdParentsDeletionWaitsForThePolicy(t *testing.T) {
+// TestEtcdForegroundDeletionOfParentWaitsForPolicy: Kubernetes deletes the dependents of a parent that is deleted in the
+// foreground. A cluster with a held deletion continues to serve, and both are deleted when the policy is removed.
+func TestEtcdForegroundDeletionOfParentWaitsForPolicy(t *testing.T) {
 	c := formed(t, 1)
 	parent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "parent"}}
 	sibling := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: "sibling"}}

@@ -24,8 +24,8 @@ func TestEtcdPeersOfOtherReleases(t *testing.T) {
 	}
 }
 
-// peers checks that members believe certificates of their own authority only, and never
-// ask whether a name is in DNS already.
+// peers checks that members trust certificates of their own authority only, and do not depend
+// on names in DNS.
 func (c *cluster) peers(t *testing.T) {
 	t.Helper()
 	for _, p := range c.pods(t) {
@@ -46,7 +46,7 @@ func (c *cluster) peers(t *testing.T) {
 	}
 }
 
-// visit asks at the peer port, with what is in the Secret.
+// visit calls the peer port with the certificates in the Secret.
 func (c *cluster) visit(t *testing.T, address, secret string) error {
 	t.Helper()
 	var o consistencyclient.Options
@@ -54,7 +54,7 @@ func (c *cluster) visit(t *testing.T, address, secret string) error {
 	return calls(address, o.TLS.Certificates...)
 }
 
-// calls asks for the version, with the certificates.
+// calls requests the version with the certificates.
 func calls(address string, shown ...tls.Certificate) error {
 	visitor := http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DisableKeepAlives: true,

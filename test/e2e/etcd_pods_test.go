@@ -18,8 +18,8 @@ import (
 
 func contains(said, words string) bool { return strings.Contains(said, words) }
 
-// restricted makes the namespace refuse every pod that Pod Security calls privileged
-// or merely baseline.
+// restricted makes the namespace reject every pod that violates the restricted Pod Security
+// Standard.
 func (c *cluster) restricted(t *testing.T) {
 	t.Helper()
 	ns := &corev1.Namespace{}
@@ -33,9 +33,9 @@ func (c *cluster) restricted(t *testing.T) {
 	}
 }
 
-// TestEtcdLooksAsDeclared: in a namespace that takes restricted pods only, with what
-// users set on pods, with its budget and its NetworkPolicy.
-func TestEtcdLooksAsDeclared(t *testing.T) {
+// TestEtcdObjectsAreAsDeclared: in a namespace that admits restricted pods only, with the users'
+// pod settings, the disruption budget and the NetworkPolicy.
+func TestEtcdObjectsAreAsDeclared(t *testing.T) {
 	c := newCluster(t)
 	c.restricted(t)
 	from := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}}
@@ -124,28 +124,28 @@ func (c *cluster) columns(t *testing.T) {
 	}
 }
 
-// events tell the story to whom runs `kubectl describe`.
+// events checks that `kubectl describe` shows the history.
 func (c *cluster) events(t *testing.T) {
-	eventually(t, "the story is told", func(context.Context) error {
+	eventually(t, "the events show the history", func(context.Context) error {
 		story, err := kubectl("-n", c.key.Namespace, "events", "--for", "etcdcluster/"+c.key.Name)
 		if err != nil {
 			return err
 		}
 		for _, words := range []string{"Bootstrapping", "start the cluster together", "AsDeclared"} {
 			if !contains(story, words) {
-				return fmt.Errorf("%w: nothing is told of %s:\n%s", errNotYet, words, story)
+				return fmt.Errorf("%w: no event mentions %s:\n%s", errNotYet, words, story)
 			}
 		}
 		if contains(story, "Repaired") {
-			t.Errorf("nobody has changed anything, yet it is told of repairs:\n%s", story)
+			t.Errorf("nothing has changed, yet events report repairs:\n%s", story)
 		}
 		return nil
 	})
 }
 
-// TestEtcdPausedIsLeftAlone: nothing is repaired that Kubernetes does not repair, until
-// the pause is over.
-func TestEtcdPausedIsLeftAlone(t *testing.T) {
+// TestEtcdPausedIsNotRepaired: Governor repairs nothing until the pause ends; Kubernetes' own
+// repairs continue.
+func TestEtcdPausedIsNotRepaired(t *testing.T) {
 	c := formed(t, 3)
 	before := c.get(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// full is how many entries a log must have for who joins to need a snapshot when etcd
+	// full is the number of log entries after which a joining member needs a snapshot, when etcd
 	// writes one every 100: it keeps the last 5,000.
 	full = 5300
 	// hands that write at once.
@@ -53,13 +53,13 @@ func (c *cluster) Fill(t *testing.T) {
 	}
 }
 
-// TestEtcdAlarmsAreToldAndEnd: a database that reaches its quota is reported soon, of every
+// TestEtcdAlarmsAreReportedAndDisarmed: a database that reaches its quota is reported soon, of every
 // member that has the alarm, and the alarm ends when the quota is raised.
-func TestEtcdAlarmsAreToldAndEnd(t *testing.T) {
+func TestEtcdAlarmsAreReportedAndDisarmed(t *testing.T) {
 	quota, more := resource.MustParse("16Mi"), resource.MustParse("64Mi")
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.Quota = &quota })
 	c.overflows(t)
-	eventually(t, "the alarm is told", func(ctx context.Context) error {
+	eventually(t, "the alarm is reported", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {
 			return err
@@ -90,7 +90,7 @@ func (c *cluster) overflows(t *testing.T) {
 		_, err = pb.NewKVClient(line).Put(t.Context(), &pb.PutRequest{Key: fmt.Appendf(nil, "much/%d", n), Value: make([]byte, 1<<20)})
 	}
 	if !errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
-		t.Fatalf("etcd says %v", err)
+		t.Fatalf("etcd returns %v", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func (c *cluster) zones(t *testing.T) map[string]int {
 	in := map[string]int{}
 	for _, m := range c.get(t).Status.Members {
 		if m.Node == "" {
-			continue // it looks for one
+			continue // it is not scheduled yet
 		}
 		n := &corev1.Node{}
 		if err := api.Get(t.Context(), client.ObjectKey{Name: m.Node}, n); err != nil {
@@ -39,9 +39,9 @@ func (c *cluster) zones(t *testing.T) map[string]int {
 	return in
 }
 
-// TestEtcdMovesAMemberToAZoneThatOpens: a cluster that came up while a zone was closed has two
-// members in another. When the zone opens, one of them moves, and clients miss nothing.
-func TestEtcdMovesAMemberToAZoneThatOpens(t *testing.T) {
+// TestEtcdMovesMemberToZoneWithRoom: a cluster that formed while a zone was closed has two
+// members in another. When the zone opens, one of them moves, and clients notice nothing.
+func TestEtcdMovesMemberToZoneWithRoom(t *testing.T) {
 	c := lonelyCluster(t)
 	cordon(t, "n3", true)
 	t.Cleanup(func() { cordon(t, "n3", false) })
@@ -52,7 +52,7 @@ func TestEtcdMovesAMemberToAZoneThatOpens(t *testing.T) {
 	}
 	said := condition(t, before, "FaultTolerant").Message
 	if !contains(said, "would break the quorum. With spec.rebalance: Automatic, Governor moves members") {
-		t.Errorf("it is told %q", said)
+		t.Errorf("the message is %q", said)
 	}
 	cordon(t, "n3", false)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Rebalance = etcdv1.RebalanceAutomatic })

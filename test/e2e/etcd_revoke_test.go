@@ -22,9 +22,9 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// TestEtcdRevokesALeakedAuthority: whoever has the keys of both authorities gets in until
-// they are revoked, and never again, also when the old Secrets are restored. Clients that
-// read their Secret again write all the time.
+// TestEtcdRevokesALeakedAuthority: a client with the keys of both authorities gets in until they
+// are revoked, and never again, even after the old Secrets are restored. Clients that reread
+// their Secret write all the time.
 func TestEtcdRevokesALeakedAuthority(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	before := c.get(t)
@@ -105,7 +105,7 @@ func (a authority) forge(t *testing.T, names ...string) tls.Certificate {
 	return pair
 }
 
-// lets checks on every member whether the forged certificates pass, each at its port.
+// lets checks whether every member accepts the forged certificates, each at its port.
 func (c *cluster) lets(t *testing.T, forged map[string]tls.Certificate, pass bool) {
 	t.Helper()
 	for _, p := range c.pods(t) {
@@ -117,7 +117,7 @@ func (c *cluster) lets(t *testing.T, forged map[string]tls.Certificate, pass boo
 	}
 }
 
-// revoked waits for the end of the revocation, and checks that its phases were told.
+// revoked waits for the end of the revocation, and checks that its phases were reported.
 func (c *cluster) revoked(t *testing.T) {
 	t.Helper()
 	var told []string
@@ -144,7 +144,7 @@ func (c *cluster) revoked(t *testing.T) {
 	}
 }
 
-// reloading makes a witness read the Secret at each handshake, as clients should.
+// reloading makes a consistency client read the Secret at each handshake, as clients should.
 func (c *cluster) reloading(t *testing.T, secret string) func(*consistencyclient.Options) {
 	t.Helper()
 	ctx, name := t.Context(), c.key.Name+"-client."+c.key.Namespace+".svc"

@@ -21,7 +21,7 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// goes deletes the cluster and waits until it is gone.
+// goes deletes the cluster and waits until it no longer exists.
 func (c *cluster) goes(t *testing.T) {
 	t.Helper()
 	obj := c.get(t)
@@ -43,7 +43,7 @@ func (c *cluster) volumes(ctx context.Context) ([]corev1.PersistentVolumeClaim, 
 	return list.Items, err
 }
 
-// keys counts what witnesses have written.
+// keys counts the keys that consistency clients have written.
 func (c *cluster) keys(t *testing.T) int {
 	t.Helper()
 	n := 0
@@ -54,9 +54,8 @@ func (c *cluster) keys(t *testing.T) int {
 	return n
 }
 
-// TestEtcdVolumesGoWithTheCluster if they are declared to, and a cluster of the same name that comes
-// afterwards is another one.
-func TestEtcdVolumesGoWithTheCluster(t *testing.T) {
+// TestEtcdVolumesAreDeletedWithTheCluster with retention Delete. A later cluster of the same name is unrelated.
+func TestEtcdVolumesAreDeletedWithTheCluster(t *testing.T) {
 	c := formed(t, 3, retention(etcdv1.Delete))
 	w := c.write(t)
 	id := c.get(t).Status.ClusterID
@@ -80,7 +79,7 @@ func atLeast(is, want int) error {
 	return nil
 }
 
-// isAnother makes a cluster under the same name, which must know nothing.
+// isAnother creates a cluster of the same name, which must have no data.
 func (c *cluster) isAnother(t *testing.T, id string) {
 	t.Helper()
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
@@ -111,8 +110,8 @@ func TestEtcdVolumesAreRetained(t *testing.T) {
 	}
 }
 
-// TestEtcdWithoutVolumes: a member that loses its pod has lost its data and is
-// replaced; nothing that was acknowledged is lost.
+// TestEtcdWithoutVolumes: Governor replaces a member that loses its pod, and thus its data. No
+// acknowledged write is lost.
 func TestEtcdWithoutVolumes(t *testing.T) {
 	for _, medium := range []etcdv1.Medium{etcdv1.Memory, etcdv1.Ephemeral} {
 		t.Run(string(medium), func(t *testing.T) {
@@ -129,27 +128,27 @@ func TestEtcdWithoutVolumes(t *testing.T) {
 	}
 }
 
-// TestEtcdNoSuchStorageClass is told, and another cluster with a right one is made in
-// its place.
+// TestEtcdNoSuchStorageClass: Governor reports it, and the user creates another cluster with a
+// correct one.
 func TestEtcdNoSuchStorageClass(t *testing.T) {
 	c := newCluster(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Storage.StorageClassName = 1, new("no-such-class") })
 	said := condition(t, c.Settles(t, lifecycle.OutcomeBlocked, "VolumeMissing"), lifecycle.ConditionReady).Message
 	if want := `the StorageClass "no-such-class" does not exist`; !contains(said, want) {
-		t.Errorf("it is told %q, want %q", said, want)
+		t.Errorf("the message is %q, want %q", said, want)
 	}
 	c.goes(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 1 })
 	c.settled(t)
 }
 
-// TestEtcdVolumesGrow while etcd runs, if the class lets them.
+// TestEtcdVolumesGrow while etcd runs, if the StorageClass permits it.
 func TestEtcdVolumesGrow(t *testing.T) {
 	size, more := resource.MustParse("1Gi"), resource.MustParse("2Gi")
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
 	pod := c.pod(t, "etcd-0").UID
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
-	eventually(t, "the volume has grown, or it is told why not", func(ctx context.Context) error {
+	eventually(t, "the volume has grown, or the reason is reported", func(ctx context.Context) error {
 		volumes, err := c.volumes(ctx)
 		if err != nil {
 			return err
@@ -164,8 +163,8 @@ func TestEtcdVolumesGrow(t *testing.T) {
 	}
 }
 
-// TestEtcdDeletionIsQuick also when etcd is down and the object is paused, and nothing
-// holds back a namespace.
+// TestEtcdDeletionIsQuick even when etcd is down and the object is paused, and does not delay
+// the deletion of a namespace.
 func TestEtcdDeletionIsQuick(t *testing.T) {
 	c := formed(t, 3)
 	c.LoseVolumes(t, "etcd-0", "etcd-1", "etcd-2")
@@ -184,8 +183,8 @@ func TestEtcdDeletionIsQuick(t *testing.T) {
 	})
 }
 
-// TestEtcdGrowsAFullDisk: a member that ends again and again on a full volume gets a larger
-// one, though it does not serve, and serves again.
+// TestEtcdGrowsAFullDisk: the volume of a member that crash-loops on a full disk grows although
+// it does not serve, and it serves again.
 func TestEtcdGrowsAFullDisk(t *testing.T) {
 	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
@@ -205,8 +204,8 @@ func TestEtcdGrowsAFullDisk(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdTellsOfAFullDisk: why a member ends is told at once, while the others serve.
-func TestEtcdTellsOfAFullDisk(t *testing.T) {
+// TestEtcdReportsFullDisk: Governor reports at once why a member terminates, while the others serve.
+func TestEtcdReportsFullDisk(t *testing.T) {
 	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
 	before, w := c.get(t), c.write(t)
@@ -214,7 +213,7 @@ func TestEtcdTellsOfAFullDisk(t *testing.T) {
 	process := c.process(t, full)
 	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", process))
 	_ = syscall.Kill(process, syscall.SIGKILL)
-	within(t, 30*time.Second, "its last words are told", func(ctx context.Context) error {
+	within(t, 30*time.Second, "its termination message is reported", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {
 			return err
@@ -230,7 +229,7 @@ func TestEtcdTellsOfAFullDisk(t *testing.T) {
 	kept(t, w)
 }
 
-// fills takes the log's next file away, which etcd reserves, and all space that is left.
+// fills deletes the log's next file, which etcd reserves, and fills the remaining space.
 func fills(t *testing.T, dir string) {
 	t.Helper()
 	reserved, err := filepath.Glob(filepath.Join(dir, "data/member/wal/*.tmp"))

@@ -26,33 +26,32 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// TestEtcdContract holds real etcd to what the model of the simulator promises.
+// TestEtcdContract runs the contract of the simulator's model on real etcd.
 func TestEtcdContract(t *testing.T) {
 	contract.Run(t, func(t *testing.T) contract.System { return newCluster(t) })
 }
 
-// cluster is a real etcd cluster in a namespace of its own. It implements
+// cluster is a real etcd cluster in its own namespace. It implements
 // contract.System.
 type cluster struct {
 	key    client.ObjectKey
 	driver lifecycle.Driver[*etcdv1.EtcdCluster, etcd.World]
 }
 
-// newCluster lets the test run beside others. Its cluster talks in plain text unless
-// the test edits that.
+// newCluster runs the test in parallel. Its cluster does not use TLS unless the test edits that.
 func newCluster(t *testing.T) *cluster {
 	t.Helper()
 	t.Parallel()
 	return lonelyCluster(t)
 }
 
-// lonelyCluster is one of a test that hurts what others need, and so runs alone.
+// lonelyCluster is for a test that disturbs shared components, and so runs alone.
 func lonelyCluster(t *testing.T) *cluster {
 	t.Helper()
 	return &cluster{client.ObjectKey{Namespace: newNamespace(t), Name: "etcd"}, driver.New(api, api)}
 }
 
-// formed makes a cluster with the edits and waits for it.
+// formed creates a cluster with the edits and waits for it.
 func formed(t *testing.T, size int32, edits ...func(*etcdv1.EtcdClusterSpec)) *cluster {
 	t.Helper()
 	c := newCluster(t)
@@ -96,8 +95,8 @@ func (c *cluster) settled(t *testing.T) *etcdv1.EtcdCluster {
 	return c.Settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 }
 
-// Settles implements contract.System. The rules are asked about a fresh observation
-// too: the object may tell how it was before the test broke something.
+// Settles implements contract.System. It also evaluates the rules for a fresh observation: the
+// status may be older than the test's last fault.
 func (c *cluster) Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *etcdv1.EtcdCluster {
 	t.Helper()
 	var obj *etcdv1.EtcdCluster
@@ -210,18 +209,18 @@ func (c *cluster) LoseSet(t *testing.T, member string) {
 // RemoveByHand implements contract.System.
 func (c *cluster) RemoveByHand(t *testing.T, member string) {
 	t.Helper()
-	c.Await(t, "somebody removes "+member, func() error { return c.Act(t, contract.On(c.Observe(t), etcd.RemoveMember, member)) })
+	c.Await(t, "etcdctl removes "+member, func() error { return c.Act(t, contract.On(c.Observe(t), etcd.RemoveMember, member)) })
 }
 
 // AddByHand implements contract.System.
 func (c *cluster) AddByHand(t *testing.T, role etcd.Role) {
 	t.Helper()
 	verb := map[etcd.Role]string{etcd.Learner: etcd.AddLearner, etcd.Voter: etcd.AddVoter}[role]
-	c.Await(t, fmt.Sprintf("somebody adds a %s", role), func() error { return c.Act(t, contract.Add(verb, "stray")) })
+	c.Await(t, fmt.Sprintf("etcdctl adds a %s", role), func() error { return c.Act(t, contract.Add(verb, "stray")) })
 }
 
-// write lets a witness write through the client Service until the test is over; then
-// nothing that was acknowledged may be lost.
+// write lets a consistency client write through the client Service until the test ends. No
+// acknowledged write may then be lost.
 func (c *cluster) write(t *testing.T, edits ...func(*consistencyclient.Options)) *consistencyclient.Client {
 	t.Helper()
 	o := c.clients()
@@ -238,7 +237,7 @@ func (c *cluster) clients() consistencyclient.Options {
 	return consistencyclient.Options{Find: consistencyclient.Service(api, client.ObjectKey{Namespace: c.key.Namespace, Name: c.key.Name + "-client"})}
 }
 
-// kept ends the writing and holds etcd to what it acknowledged.
+// kept ends the writing and checks that etcd has all acknowledged writes.
 func kept(t *testing.T, w *consistencyclient.Client) {
 	t.Helper()
 	w.Stop()
@@ -252,7 +251,7 @@ func kept(t *testing.T, w *consistencyclient.Client) {
 	}
 }
 
-// process is the ID of the member's etcd, as this machine sees it.
+// process is the PID of the member's etcd on this machine.
 func (c *cluster) process(t *testing.T, member string) int {
 	t.Helper()
 	own := "--initial-advertise-peer-urls=" + etcd.PeerURL(c.get(t), member)

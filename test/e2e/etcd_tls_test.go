@@ -24,7 +24,7 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// withKeys makes a witness show what is in the Secret.
+// withKeys makes a consistency client use the certificates in the Secret.
 func (c *cluster) withKeys(t *testing.T, secret string) func(*consistencyclient.Options) {
 	t.Helper()
 	s := &corev1.Secret{}
@@ -38,8 +38,8 @@ func (c *cluster) withKeys(t *testing.T, secret string) func(*consistencyclient.
 	return func(o *consistencyclient.Options) { o.TLS = config }
 }
 
-// nobody checks that etcd takes no write of such a client.
-func (c *cluster) nobody(t *testing.T, whose string, edit func(*consistencyclient.Options)) {
+// rejects checks that etcd accepts no write of such a client.
+func (c *cluster) rejects(t *testing.T, whose string, edit func(*consistencyclient.Options)) {
 	t.Helper()
 	w := c.write(t, edit)
 	eventually(t, whose+" is turned away", func(context.Context) error {
@@ -54,18 +54,18 @@ func (c *cluster) nobody(t *testing.T, whose string, edit func(*consistencyclien
 	}
 }
 
-// TestEtcdIsEncryptedByDefault: who mounts the Secret for clients can write, nobody
-// else can, and it stays so while members come and go and a Secret is lost.
+// TestEtcdIsEncryptedByDefault: only clients with the Secret can write, also while members are
+// added and removed and a Secret is lost.
 func TestEtcdIsEncryptedByDefault(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	obj := c.get(t)
 	w := c.write(t, c.withKeys(t, obj.Status.ClientSecretName))
-	c.nobody(t, "plain text", func(*consistencyclient.Options) {})
-	c.nobody(t, "a client without a certificate", func(o *consistencyclient.Options) {
+	c.rejects(t, "plain text", func(*consistencyclient.Options) {})
+	c.rejects(t, "a client without a certificate", func(o *consistencyclient.Options) {
 		c.withKeys(t, obj.Status.ClientSecretName)(o)
 		o.TLS.Certificates = nil
 	})
-	c.nobody(t, "a client with a member's certificate for peers", func(o *consistencyclient.Options) {
+	c.rejects(t, "a client with a member's certificate for peers", func(o *consistencyclient.Options) {
 		c.withKeys(t, obj.Status.ClientSecretName)(o)
 		peers := &consistencyclient.Options{}
 		c.withKeys(t, "etcd-0-peer-tls")(peers)
@@ -80,7 +80,7 @@ func TestEtcdIsEncryptedByDefault(t *testing.T) {
 	kept(t, w)
 }
 
-// authority makes certificates that the operator did not.
+// authority issues certificates independent of the operator.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -97,7 +97,7 @@ func newAuthority(t *testing.T) authority {
 	return a
 }
 
-// sign returns the certificate; without a key of its own the authority signs itself.
+// sign returns the certificate; without a key the authority signs itself.
 func (a authority) sign(t *testing.T, template *x509.Certificate) ([]byte, *x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -139,13 +139,13 @@ func (a authority) leaf(t *testing.T, until time.Time, names ...string) (cert, k
 	return armour("CERTIFICATE", raw), armour("EC PRIVATE KEY", der), armour("CERTIFICATE", a.raw)
 }
 
-// names that members and the Service are called by.
+// names are the DNS names of the members and the Service.
 func (c *cluster) names() []string {
 	ns := c.key.Namespace
 	return []string{"*.etcd." + ns + ".svc", "etcd-client." + ns + ".svc", "localhost"}
 }
 
-// give makes the user's Secret what it is to be.
+// give writes the user's Secret.
 func (c *cluster) give(t *testing.T, name string, data map[string][]byte) {
 	t.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: name}, Data: data}
@@ -163,7 +163,7 @@ func (c *cluster) own(spec *etcdv1.EtcdClusterSpec) {
 	spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "own-peer", Server: "own-server", Client: "own-client"}}
 }
 
-// modern gives all three with the usual keys.
+// modern writes all three Secrets with the usual keys.
 func (c *cluster) modern(t *testing.T, a authority, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -172,15 +172,15 @@ func (c *cluster) modern(t *testing.T, a authority, names ...string) {
 	}
 }
 
-// TestEtcdOwnSecrets: one that is missing, broken or expired is told with what to do,
-// nothing is started before it is right, and one that is changed is used at once.
+// TestEtcdOwnSecrets: Governor reports a missing, broken or expired Secret and the remedy, starts
+// no member before it is correct, and uses a changed one at once.
 func TestEtcdOwnSecrets(t *testing.T) {
 	c, a := newCluster(t), newAuthority(t)
 	c.modern(t, a, "own-peer", "own-client")
 	c.Apply(t, c.own)
 	told := func(words string) {
 		t.Helper()
-		eventually(t, "it is told: "+words, func(ctx context.Context) error {
+		eventually(t, "the status reports: "+words, func(ctx context.Context) error {
 			return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
 				stalled := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionStalled)
 				return stalled != nil && stalled.Reason == "CertificatesUnusable" && contains(stalled.Message, words)
@@ -199,7 +199,7 @@ func TestEtcdOwnSecrets(t *testing.T) {
 	c.modern(t, a, "own-server")
 	c.settled(t)
 	w := c.write(t, c.withKeys(t, "own-client"))
-	c.nobody(t, "plain text", func(*consistencyclient.Options) {})
+	c.rejects(t, "plain text", func(*consistencyclient.Options) {})
 	c.modern(t, a, "own-peer", "own-server", "own-client")
 	before := w.Stats().Acknowledged
 	eventually(t, "writes go on", func(context.Context) error { return atLeast(w.Stats().Acknowledged, before+100) })
@@ -224,7 +224,7 @@ func TestEtcdOwnSecretsOfTheLegacyAPI(t *testing.T) {
 	}
 	w := c.write(t, func(o *consistencyclient.Options) { o.TLS = config })
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
-	c.nobody(t, "a stranger's certificate", func(o *consistencyclient.Options) {
+	c.rejects(t, "a foreign certificate", func(o *consistencyclient.Options) {
 		cert, key, _ := newAuthority(t).leaf(t, time.Now().Add(time.Hour))
 		pair, err := tls.X509KeyPair(cert, key)
 		if err != nil {

@@ -1,5 +1,5 @@
-// Package e2e_test tries Governor on a real cluster, as its users do: installed from dist/install.yaml, with real pods
-// under real kubelets, and with what happens to machines. `make test-e2e` makes the cluster.
+// Package e2e_test tests Governor on a real cluster, as users run it: installed from dist/install.yaml, with real pods
+// on real kubelets, and with failures of machines. `make test-e2e` creates the cluster.
 package e2e_test
 
 import (
@@ -27,7 +27,7 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
-// patience is how long a test waits for what must come; much less is usual.
+// patience is the timeout of a test's wait; most are much shorter.
 const patience = 90 * time.Second
 
 // installFile is what users install.
@@ -35,7 +35,7 @@ const installFile = "../../dist/install.yaml"
 
 var (
 	api client.Client
-	// localkube is the command that made the cluster, and can hurt it.
+	// localkube is the command that created the cluster, and can disturb it.
 	localkube []string
 )
 
@@ -75,7 +75,7 @@ func prepare() error {
 	return install()
 }
 
-// install installs the operator, or puts back what a test took away.
+// install installs the operator, or restores what a test removed.
 func install() error {
 	if _, err := kubectl("apply", "--server-side", "--force-conflicts", "-f", installFile); err != nil {
 		return err
@@ -101,13 +101,13 @@ func command(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// eventually waits until what holds.
+// eventually waits until the condition holds.
 func eventually(t *testing.T, what string, holds func(context.Context) error) {
 	t.Helper()
 	within(t, patience, what, holds)
 }
 
-// within is eventually with another patience.
+// within is eventually with another timeout.
 func within(t *testing.T, patience time.Duration, what string, holds func(context.Context) error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -122,7 +122,7 @@ func within(t *testing.T, patience time.Duration, what string, holds func(contex
 			return
 		}
 		if ctx.Err() == nil {
-			last = err // what comes after says only that time is over
+			last = err // later errors only report the timeout
 		}
 		select {
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func within(t *testing.T, patience time.Duration, what string, holds func(contex
 	}
 }
 
-// newNamespace makes a namespace of the test's own.
+// newNamespace creates a namespace for the test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "e2e-"}}

@@ -17,7 +17,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// ask says one line to a real server and returns the lines up to the one that ends the answer.
+// ask sends one line to a real server and returns the lines up to the end of the answer.
 func ask(address, question, end string) (string, error) {
 	conn, err := net.DialTimeout("tcp", address, 3*time.Second)
 	if err != nil {
@@ -40,8 +40,8 @@ func ask(address, question, end string) (string, error) {
 	return "", fmt.Errorf("%s ended without %q: %q", address, end, answer.String())
 }
 
-// TestServersKeepWhatTheyAreGiven asks real servers, on a port other than the usual one.
-func TestServersKeepWhatTheyAreGiven(t *testing.T) {
+// TestMemcachedServersStoreValues asks real servers, on a port other than the usual one.
+func TestMemcachedServersStoreValues(t *testing.T) {
 	i := newInstance(t)
 	memory := resource.MustParse("256Mi")
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size, spec.ContainerPort, spec.Memory = 2, 22122, &memory })
@@ -62,8 +62,8 @@ func TestServersKeepWhatTheyAreGiven(t *testing.T) {
 	}
 }
 
-// TestUpgradeKeepsAllAnswering changes one field under a client that watches how many servers answer.
-func TestUpgradeKeepsAllAnswering(t *testing.T) {
+// TestUpgradeKeepsServersAvailable changes one field under a client that watches how many servers answer.
+func TestUpgradeKeepsServersAvailable(t *testing.T) {
 	i := ready(t, 2)
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Version = "1.6.38" })
 	eventually(t, "both servers run the new version", func(context.Context) error {
@@ -98,7 +98,7 @@ func TestTwoInstancesNeverSharePods(t *testing.T) {
 	}
 }
 
-// TestUnschedulable names what no node has, and recovers when the wish is mended.
+// TestUnschedulable reports what no node has, and recovers when the spec is corrected.
 func TestUnschedulable(t *testing.T) {
 	i := newInstance(t)
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) {
@@ -109,7 +109,7 @@ func TestUnschedulable(t *testing.T) {
 	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
-// TestQuota names the quota, and goes on by itself when it is raised.
+// TestQuota names the quota, and continues by itself when it is raised.
 func TestQuota(t *testing.T) {
 	i := newInstance(t)
 	quota := &corev1.ResourceQuota{

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// scraper trusts every certificate; TestMetricsAreForTheirReaders looks at them.
+// scraper trusts every certificate; TestMetricsRequireRole looks at them.
 var scraper = http.Client{Transport: &http.Transport{
 	DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 }}
@@ -45,7 +45,7 @@ var readsMetrics = sync.OnceValues(func() (string, error) {
 	return tokenOf(ctx, name)
 })
 
-// tokenOf is a token of the ServiceAccount, which is made if need be.
+// tokenOf is a token of the ServiceAccount, which it creates if needed.
 func tokenOf(ctx context.Context, name string) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	if err := client.IgnoreAlreadyExists(api.Create(ctx, account)); err != nil {
@@ -56,9 +56,9 @@ func tokenOf(ctx context.Context, name string) (string, error) {
 	return request.Status.Token, err
 }
 
-// TestMetricsAreForTheirReaders: the installed operator shows its metrics, with a certificate that can be verified, to
-// those who have the role, and to nobody else.
-func TestMetricsAreForTheirReaders(t *testing.T) {
+// TestMetricsRequireRole: the installed operator serves its metrics, with a verifiable certificate, only to clients
+// with the role.
+func TestMetricsRequireRole(t *testing.T) {
 	reader, err := readsMetrics()
 	if err != nil {
 		t.Fatal(err)
@@ -73,7 +73,7 @@ func TestMetricsAreForTheirReaders(t *testing.T) {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(kept.Data["ca.crt"])
-	for _, address := range insiders(t) {
+	for _, address := range clusterOperators(t) {
 		for token, want := range map[string]int{reader: http.StatusOK, other: http.StatusForbidden, "": http.StatusUnauthorized} {
 			eventually(t, address+" answers "+http.StatusText(want), func(context.Context) error {
 				answer, err := scrape(address, token)

@@ -44,7 +44,7 @@ func TestPluginOnRealApplications(t *testing.T) {
 	says(t, ns, 0, []string{"generation 2", "AddLearner etcd-3 in", "Now: it is ready"}, "why", "etcd/etcd")
 }
 
-// says runs the plugin and checks its exit code and that it says all of it.
+// says runs the plugin and checks its exit code and its output.
 func says(t *testing.T, namespace string, code int, all []string, args ...string) {
 	t.Helper()
 	said, got := plugin(t, namespace, args...)
@@ -59,7 +59,7 @@ func says(t *testing.T, namespace string, code int, all []string, args ...string
 	t.Logf("$ kubectl governor %q\n%s", args, said)
 }
 
-// built is the plugin, made once.
+// built is the plugin, built once.
 var built = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "kubectl-governor")
 	if err != nil {
@@ -70,7 +70,7 @@ var built = sync.OnceValues(func() (string, error) {
 	return binary, err
 })
 
-// plugin runs the plugin as a user does, and returns what it says and its exit code.
+// plugin runs the plugin as a user does, and returns its output and exit code.
 func plugin(t *testing.T, namespace string, args ...string) (string, int) {
 	t.Helper()
 	binary, err := built()

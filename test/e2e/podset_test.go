@@ -19,12 +19,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestPodSetContract holds real pods to what the model of the simulator promises.
+// TestPodSetContract runs the contract of the simulator's model on real pods.
 func TestPodSetContract(t *testing.T) {
 	contract.Run(t, func(t *testing.T) contract.System { return newSet(t) })
 }
 
-// podSet is a real pod set in a namespace of its own. It implements contract.System.
+// podSet is a real pod set in its own namespace. It implements contract.System.
 type podSet struct{ key client.ObjectKey }
 
 func newSet(t *testing.T) *podSet {
@@ -159,7 +159,7 @@ func (s *podSet) Lose(t *testing.T, name string) {
 	}
 }
 
-// TestPodSetTour is what a user does first: the manifest as it is, kubectl scale and get, a pod that is killed, deletion.
+// TestPodSetTour covers a user's first steps: the manifest, kubectl scale and get, a killed pod, deletion.
 func TestPodSetTour(t *testing.T) {
 	space := newNamespace(t)
 	must(t, "-n", space, "apply", "-f", "../../examples/podset.yaml")
@@ -217,8 +217,8 @@ func TestPodSetTasks(t *testing.T) {
 	})
 }
 
-// TestPodSetWhileOperatorsDie: operators die, one after the other, while a set grows.
-func TestPodSetWhileOperatorsDie(t *testing.T) {
+// TestPodSetGrowsWhileOperatorsFail: operators are killed, one after the other, while a set grows.
+func TestPodSetGrowsWhileOperatorsFail(t *testing.T) {
 	s := newSet(t)
 	const size = 40
 	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Replicas = size })

@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// ruled makes a policy for the test's cluster.
+// ruled creates a policy for the test's cluster.
 func (c *cluster) ruled(t *testing.T, edit func(*v1alpha1.OperationPolicySpec)) {
 	t.Helper()
 	p := &v1alpha1.OperationPolicy{ObjectMeta: metav1.ObjectMeta{Name: c.key.Namespace}}
@@ -31,7 +31,7 @@ func (c *cluster) ruled(t *testing.T, edit func(*v1alpha1.OperationPolicySpec)) 
 	t.Cleanup(func() { _ = api.Delete(context.Background(), p) })
 }
 
-// held waits until a policy holds a step, and the status says so in these words.
+// held waits until a policy holds a step, and the status message contains the words.
 func (c *cluster) held(t *testing.T, words string) {
 	t.Helper()
 	eventually(t, "it is held: "+words, func(ctx context.Context) error {
@@ -47,7 +47,7 @@ func (c *cluster) held(t *testing.T, words string) {
 	})
 }
 
-// whoami is the user that the API server takes the test for.
+// whoami is the test's user name in the API server.
 func whoami(t *testing.T) string {
 	t.Helper()
 	r := &authenticationv1.SelfSubjectReview{}
@@ -72,9 +72,9 @@ func (c *cluster) approval(t *testing.T, plan preview.Report) *v1alpha1.Approval
 	return a
 }
 
-// TestAnUpgradeWaitsForAWord: nothing restarts before somebody has approved the plan, in
-// their own name; then it goes through, and the history says by whose word.
-func TestAnUpgradeWaitsForAWord(t *testing.T) {
+// TestUpgradeWaitsForApproval: nothing restarts before a user approves the plan under their own
+// name. The upgrade then runs, and the history names the approver.
+func TestUpgradeWaitsForApproval(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.6.16" })
 	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) {
 		s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive", "Destructive", "Irreversible"}}

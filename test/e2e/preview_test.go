@@ -14,13 +14,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// preview asks the operator what the edit would do.
+// preview asks the operator for a preview of the edit.
 func (c *cluster) preview(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) (report preview.Report) {
 	t.Helper()
 	return c.ask(t, preview.Update, edit)
 }
 
-// ask asks what the edit would do, or the deletion.
+// ask previews the edit, or the deletion.
 func (c *cluster) ask(t *testing.T, question string, edit func(*etcdv1.EtcdClusterSpec)) (report preview.Report) {
 	t.Helper()
 	eventually(t, "a preview is given", func(ctx context.Context) error {

@@ -17,12 +17,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestContract holds the real thing to what the model of the simulator promises.
+// TestContract runs the contract of the simulator's model on real pods.
 func TestContract(t *testing.T) {
 	contract.Run(t, func(t *testing.T) contract.System { return newInstance(t) })
 }
 
-// instance is a real memcached in a namespace of its own.
+// instance is a real memcached in its own namespace.
 type instance struct {
 	key client.ObjectKey
 }
@@ -66,7 +66,7 @@ func (i *instance) Settles(t *testing.T, outcome lifecycle.Outcome, reason strin
 	return m
 }
 
-// tells compares what the object's conditions say about its present generation.
+// tells compares the object's conditions for its current generation.
 func tells(m lifecycle.Resource, outcome lifecycle.Outcome, reason string) error {
 	_, conditions := m.StatusFields()
 	for _, want := range lifecycle.StandardConditions(lifecycle.Decision{Outcome: outcome, Reason: reason}, nil) {
@@ -90,7 +90,7 @@ func (i *instance) LosePod(t *testing.T, name string) {
 	}
 }
 
-// ready makes an instance of that size and waits for it.
+// ready creates an instance of that size and waits for it.
 func ready(t *testing.T, size int32) *instance {
 	t.Helper()
 	i := newInstance(t)

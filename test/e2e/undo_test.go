@@ -14,8 +14,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// rolledBack waits until the operator has put back the spec that worked, and all is as it
-// declares.
+// rolledBack waits until the operator has restored the last working spec, and the cluster is
+// settled.
 func (c *cluster) rolledBack(t *testing.T, reason string) *etcdv1.EtcdCluster {
 	t.Helper()
 	eventually(t, "the spec that worked is back", func(ctx context.Context) error {
@@ -31,10 +31,10 @@ func (c *cluster) rolledBack(t *testing.T, reason string) *etcdv1.EtcdCluster {
 	return c.settled(t)
 }
 
-// TestEtcdReturnsFromAChangeThatFails: an image that never starts takes one member; the
-// others serve all the time, and the policy brings the first one back. The volumes, which
-// grew with the same change, keep their size. Then a person returns by hand.
-func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
+// TestEtcdRollsBackFailedChange: an image that never starts affects one member. The others serve
+// all the time, and the policy restores the first one. The volumes, which grew with the same
+// change, keep their size. Then a user rolls back manually.
+func TestEtcdRollsBackFailedChange(t *testing.T) {
 	size, more := resource.MustParse("1Gi"), resource.MustParse("2Gi")
 	c := formed(t, 3, version("3.6.16"), func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
 	before, w := c.get(t), c.write(t)
@@ -69,14 +69,14 @@ func TestEtcdReturnsFromAChangeThatFails(t *testing.T) {
 		t.Errorf("exit %d", code)
 	}
 	if obj := c.settled(t); len(obj.Spec.Pod.Labels) != 0 {
-		t.Errorf("what was tried is still there: %v", obj.Spec.Pod.Labels)
+		t.Errorf("the failed change is still present: %v", obj.Spec.Pod.Labels)
 	}
 	kept(t, w)
 }
 
-// TestEtcdOfOneReturnsFromAChangeThatFails: no other member shows that the change is to blame,
-// but the cluster never ran with it.
-func TestEtcdOfOneReturnsFromAChangeThatFails(t *testing.T) {
+// TestEtcdOfOneRollsBackFailedChange: no other member shows that the change is the cause, but
+// the cluster never ran with it.
+func TestEtcdOfOneRollsBackFailedChange(t *testing.T) {
 	for name, fail := range map[string]func(*etcdv1.EtcdClusterSpec){
 		"Image": version("3.6.99"),
 		"Args":  func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--no-such-flag=1"} },

@@ -23,14 +23,14 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// outsider is an operator of another version that runs on this machine and competes
-// for the lease of those in the cluster.
-type outsider struct {
+// competingOperator is an operator of another version on this machine that competes for the
+// Lease of the operators in the cluster.
+type competingOperator struct {
 	metrics string
 	stop    func()
 }
 
-func startOutsider(t *testing.T, version string) *outsider {
+func startOutsider(t *testing.T, version string) *competingOperator {
 	t.Helper()
 	binary := filepath.Join(t.TempDir(), "governor")
 	if _, err := command("go", "build", "-ldflags", "-X main.version="+version, "-o", binary, "../../cmd/governor"); err != nil {
@@ -40,7 +40,7 @@ func startOutsider(t *testing.T, version string) *outsider {
 		t.Fatalf("the other version says that it is %q, %v", said, err)
 	}
 	address := freeAddress(t)
-	o := &outsider{metrics: "http://" + address}
+	o := &competingOperator{metrics: "http://" + address}
 	cmd := exec.Command(binary, "run", "--leader-elect-namespace=governor-system", "--metrics-secure=false", "--metrics-address="+address, "--health-address=0")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
@@ -96,13 +96,13 @@ func metric(address, begins string) (sum float64, lines int, err error) {
 	return sum, lines, scanner.Err()
 }
 
-// turns is how many turns the operator there has taken for memcached.
+// turns is the number of reconciles of memcached by the operator at the address.
 func turns(address string) (float64, error) {
 	n, _, err := metric(address, `controller_runtime_reconcile_total{controller="memcached"`)
 	return n, err
 }
 
-// acts tells whether the operator there leads and takes turns.
+// acts reports whether the operator at the address leads and reconciles.
 func acts(address string) error {
 	n, err := turns(address)
 	if err == nil && n == 0 {
@@ -111,7 +111,7 @@ func acts(address string) error {
 	return err
 }
 
-// rests fails if the operator there has taken a turn.
+// rests fails if the operator at the address has reconciled.
 func rests(t *testing.T, address string) {
 	t.Helper()
 	if n, err := turns(address); err != nil || n != 0 {
@@ -119,8 +119,8 @@ func rests(t *testing.T, address string) {
 	}
 }
 
-// insiders are the metrics addresses of the operators in the cluster.
-func insiders(t *testing.T) []string {
+// clusterOperators are the metrics addresses of the operators in the cluster.
+func clusterOperators(t *testing.T) []string {
 	t.Helper()
 	var pods corev1.PodList
 	if err := api.List(t.Context(), &pods, client.InNamespace("governor-system")); err != nil {
@@ -135,8 +135,8 @@ func insiders(t *testing.T) []string {
 	return all
 }
 
-// written is what changes when an operator writes anything of the instance. The Deployment's version would not do: its
-// status goes on changing while old pods end.
+// written changes when an operator writes any object of the instance. The Deployment's version is unsuitable: its
+// status changes while old pods terminate.
 func (i *instance) written(t *testing.T) string {
 	t.Helper()
 	dep := &appsv1.Deployment{}
@@ -160,8 +160,8 @@ func (i *instance) untouched(t *testing.T, before string) {
 	}
 }
 
-// TestTwoVersionsAtOnce: an operator of another version joins; one of them acts at a time, and taking over costs no write.
-func TestTwoVersionsAtOnce(t *testing.T) {
+// TestOneOfTwoOperatorVersionsActs: an operator of another version joins; one acts at a time, and a takeover writes nothing.
+func TestOneOfTwoOperatorVersionsActs(t *testing.T) {
 	i := ready(t, 1)
 	t.Cleanup(func() {
 		if err := install(); err != nil {
@@ -188,7 +188,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	if err := install(); err != nil {
 		t.Fatal(err)
 	}
-	inside := insiders(t)
+	inside := clusterOperators(t)
 	for _, address := range inside {
 		rests(t, address)
 	}
@@ -201,7 +201,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
-// oneOf tells whether it holds for exactly one of them.
+// oneOf reports whether it holds for exactly one of them.
 func oneOf(all []string, holds func(string) error) error {
 	var n int
 	var err error

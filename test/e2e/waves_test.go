@@ -17,7 +17,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// fleet makes clusters of one member in one namespace, and waits for them.
+// fleet creates clusters of one member in one namespace, and waits for them.
 func fleet(t *testing.T, names ...string) []*cluster {
 	t.Helper()
 	first := newCluster(t)
@@ -59,8 +59,8 @@ func (c *cluster) refusedBy(t *testing.T, gate string) bool {
 	})
 }
 
-// TestWaves: an upgrade reaches the clusters of the last wave when the first has soaked;
-// and a bad one stops at the first, and all say so.
+// TestWaves: an upgrade reaches the clusters of the last wave after the soak time of the first.
+// A failing one stops at the first, and all clusters report it.
 func TestWaves(t *testing.T) {
 	const soak = 4 * time.Second
 	all := fleet(t, "canary", "orders", "users")
@@ -106,7 +106,7 @@ func TestWaves(t *testing.T) {
 	canary.settled(t)
 }
 
-// holding waits until the policy's status says that so many objects are held.
+// holding waits until the policy's status reports the number of held objects.
 func (c *cluster) holding(t *testing.T, held int32) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("the policy holds %d", held), func(ctx context.Context) error {
@@ -118,9 +118,9 @@ func (c *cluster) holding(t *testing.T, held int32) {
 	})
 }
 
-// TestABudgetOverClusters: two that are to be upgraded at the same moment are restarted
-// one after the other.
-func TestABudgetOverClusters(t *testing.T) {
+// TestDisruptionBudgetAcrossClusters: two clusters with a simultaneous upgrade restart one after
+// the other.
+func TestDisruptionBudgetAcrossClusters(t *testing.T) {
 	pair := fleet(t, "orders", "users")
 	pair[0].ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Budget = &v1alpha1.Budget{MaxDisrupted: 1, Scope: "Fleet"} })
 	for _, c := range pair {

@@ -1,6 +1,6 @@
-// Package chaos is the catalogue of what is done to an etcd cluster by hands other than
-// the operator's: everything that Kubernetes allows with the objects that it is made of,
-// each field of the custom resource, and the admin commands of etcdctl. It is data.
+// Package chaos is the catalogue of manipulations of an etcd cluster by anyone but the operator:
+// all that Kubernetes permits with its objects, each field of the custom resource, and the admin
+// commands of etcdctl. It is data.
 package chaos
 
 import (
@@ -28,21 +28,21 @@ const (
 	AdminLeaseAndWrite = "GrantLease"
 )
 
-// Server is etcd itself, asked through its own API.
+// Server is etcd itself, through its own API.
 var Server = chaos.Object{Kind: "Etcd", Scope: chaos.ScopeNode}
 
 // Catalogue returns all manipulations of an etcd cluster, in a fixed order.
 func Catalogue() chaos.Catalogue {
 	return slices.Concat(
 		chaos.Generate(
-			pod, claim, statefulSet, chaos.Service, chaos.EndpointSlice, door, chaos.Secret, chaos.PodDisruptionBudget,
+			pod, claim, statefulSet, chaos.Service, chaos.EndpointSlice, bootstrapConfig, chaos.Secret, chaos.PodDisruptionBudget,
 			chaos.NetworkPolicy, chaos.ControllerRevision, chaos.Lease, cluster, legacy,
 		),
 		chaos.Pods(), chaos.Machines(), admin(), others(),
 	)
 }
 
-// The objects that etcd's operator gives a meaning of its own.
+// Objects with a special meaning for etcd's operator.
 var (
 	pod = chaos.Pod.With(
 		chaos.Edit{Name: "hidden", Patch: label("exposed", "false"), Sentence: "hides %s from clients by its label"},
@@ -56,7 +56,7 @@ var (
 		chaos.Edit{Name: "renamed", Patch: label("member", "etcd-0"), Sentence: "labels %s as the first member's"},
 		chaos.Edit{Name: "revision", Patch: note("revision", "chaos"), Sentence: "changes the revision in the annotation of %s"},
 	)
-	door = chaos.ConfigMap.With(
+	bootstrapConfig = chaos.ConfigMap.With(
 		chaos.Edit{Name: "bootstrap", Patch: `{"data":{"door":"Bootstrap","state":"new"}}`, Sentence: "lets a member begin a cluster by %s", Unsafe: true},
 		chaos.Edit{Name: "join", Patch: `{"data":{"door":"Join","state":"existing"}}`, Sentence: "lets a member join without data by %s", Unsafe: true},
 		chaos.Edit{Name: "history", Patch: `{"data":{"history.json":"chaos","history":"chaos"}}`, Sentence: "overwrites the history in %s"},
@@ -86,7 +86,7 @@ func admin() chaos.Catalogue {
 		remove, corrupt, authenticate,
 		command(AdminMoveLeader, "moves the leadership"),
 		command(AdminRespell, "spells a member's peer URL in another way"),
-		command(AdminMisdirect, "gives a member a peer URL that leads nowhere"),
+		command(AdminMisdirect, "gives a member an unreachable peer URL"),
 		command(AdminAddLearner, "adds a learner that never starts"),
 		command(AdminAddVoter, "adds a voter that never starts"),
 		command(AdminPromoteEarly, "promotes the learner that is joining"),
@@ -99,7 +99,7 @@ func admin() chaos.Catalogue {
 	}
 }
 
-// others are what the product does not make.
+// others are manipulations that Generate does not produce.
 func others() chaos.Catalogue {
 	return chaos.Catalogue{
 		{
@@ -110,7 +110,7 @@ func others() chaos.Catalogue {
 			Name: "etcdcluster-replace-v1beta2", Actor: chaos.ActorUser, Object: legacy, Verb: chaos.VerbReplace, Detail: "v1beta2",
 			Sentence: "The user replaces the EtcdCluster in v1beta2, without annotations and status.",
 		},
-		status("memory", `{"status":{"memory":null}}`, "removes what the operator remembers from the status"),
+		status("memory", `{"status":{"memory":null}}`, "removes the memory from the status"),
 		status("members", `{"status":{"members":null}}`, "removes the members from the status"),
 		status("conditions", `{"status":{"conditions":null,"observedGeneration":0}}`, "removes the conditions from the status"),
 	}

@@ -2,8 +2,8 @@ package chaos
 
 import "github.com/governor-dev/governor/lifecycle/chaos"
 
-// cluster is the custom resource: each field, at values that are allowed, at the boundary,
-// and beyond it, where the API server must refuse them.
+// cluster is the custom resource: each field with valid values, values at the limit, and values
+// beyond it, which the API server must reject.
 var cluster = chaos.Object{
 	Kind: "EtcdCluster", APIVersion: "etcd.database.coreos.com/v1", Scope: chaos.ScopeInstance, Custom: true,
 	Edits: []chaos.Edit{
@@ -15,8 +15,8 @@ var cluster = chaos.Object{
 		spec("size-0", `{"size":0}`, "scales %s to zero, which is refused"),
 		spec("size-10", `{"size":10}`, "scales %s to ten, which is refused"),
 		spec("version-next", `{"version":"3.7"}`, "upgrades %s"),
-		undone("version-back", `{"version":"3.5"}`, "takes %s back a minor release, which is impossible"),
-		spec("version-odd", `{"version":"latest"}`, "gives %s a version that is none"),
+		undone("version-back", `{"version":"3.5"}`, "downgrades %s by a minor release, which is impossible"),
+		spec("version-odd", `{"version":"latest"}`, "gives %s an invalid version"),
 		spec("annotations", `{"pod":{"annotations":{"chaos.governor.dev/at":"1"}}}`, "adds an annotation to the pods of %s"),
 		spec("labels", `{"pod":{"labels":{"chaos.governor.dev/at":"1","etcd.database.coreos.com/member":"etcd-0"}}}`, "adds labels to the pods of %s, one of them the operator's"),
 		spec("grace-1", `{"pod":{"terminationGracePeriodSeconds":1}}`, "gives the pods of %s a second to end"),
@@ -39,7 +39,7 @@ var cluster = chaos.Object{
 		spec("compaction", `{"options":{"compactionMode":"Revision","compactionRetention":"10"}}`, "makes %s compact all but ten revisions"),
 		spec("network-policy", `{"networkPolicy":{"enabled":true}}`, "protects %s by a NetworkPolicy"),
 		spec("network-policy-off", `{"networkPolicy":null}`, "removes the NetworkPolicy of %s"),
-		spec("rebalance", `{"rebalance":"Automatic"}`, "lets members of %s move to better places"),
+		spec("rebalance", `{"rebalance":"Automatic"}`, "permits the members of %s to move to better nodes"),
 		spec("replace-after", `{"replaceAfter":"30s"}`, "makes %s replace silent members soon"),
 		spec("domain", `{"clusterDomain":"cluster.local"}`, "adds a cluster domain to %s, which is refused"),
 	},
@@ -63,7 +63,7 @@ func spec(name, patch, sentence string) chaos.Edit {
 	return chaos.Edit{Name: name, Patch: `{"spec":` + patch + `}`, Sentence: sentence, Safe: name == "annotations"}
 }
 
-// undone is an edit that works only when the user takes it back.
+// undone is an edit that works only after the user reverts it.
 func undone(name, patch, sentence string) chaos.Edit {
 	e := spec(name, patch, sentence)
 	e.Undone = true

@@ -10,12 +10,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// claimsDeleted: all claims are deleted under the running pods. Each member is replaced by
-// one on another volume, one at a time, and the cluster stays the same.
+// claimsDeleted: all claims are deleted while their pods run. Each member is replaced by one on
+// another volume, one at a time, and the cluster stays the same.
 func claimsDeleted(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	s.DeleteClaims(t, names(before)...)
-	s.Await(t, "nobody's claim is being deleted", func() error { return noneIsDoomed(s.Observe(t)) })
+	s.Await(t, "no claim is being deleted", func() error { return noneTerminating(s.Observe(t)) })
 	after := rests(t, s)
 	for _, name := range names(before) {
 		if slices.Contains(names(after), name) {
@@ -27,7 +27,7 @@ func claimsDeleted(t *testing.T, s System) {
 	}
 }
 
-func noneIsDoomed(seen etcd.World) error {
+func noneTerminating(seen etcd.World) error {
 	for _, m := range seen.Members {
 		if m.Volume.Terminating {
 			return fmt.Errorf("the claim of %s is being deleted", m.Name)
@@ -36,7 +36,7 @@ func noneIsDoomed(seen etcd.World) error {
 	return nil
 }
 
-// edited: what users do to StatefulSets and pods is put back, and costs no member.
+// edited: Governor reverts manual edits of StatefulSets and pods, and replaces no member.
 func edited(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	all := names(before)
@@ -56,12 +56,12 @@ func edited(t *testing.T, s System) {
 		func() { s.ScaleSet(t, all[0]); s.ScaleSet(t, all[1]); s.ScaleSet(t, all[2]) },
 	} {
 		edit()
-		s.Await(t, "all is put back", func() error { return untouched(s.Observe(t)) })
+		s.Await(t, "all edits are reverted", func() error { return untouched(s.Observe(t)) })
 		keeps(t, before, rests(t, s))
 	}
 }
 
-// strip removes another label of each member: any one of them selects.
+// strip removes a different label of each member: each of them is part of the selector.
 func strip(t *testing.T, from func(t *testing.T, member, label string), members []string) {
 	t.Helper()
 	for i, label := range []string{lifecycle.LabelApp, lifecycle.LabelInstance, "app.kubernetes.io/name"} {
@@ -78,13 +78,13 @@ func untouched(seen etcd.World) error {
 	return nil
 }
 
-// respelled: a member is known by its ID, and its URL is put right.
+// respelled: the ID identifies a member, and Governor restores its URL.
 func respelled(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	for _, name := range names(before) {
 		s.RespellURL(t, name)
 	}
-	s.Await(t, "all URLs are put right", func() error { return spelled(before, s.Observe(t)) })
+	s.Await(t, "all URLs are restored", func() error { return spelled(before, s.Observe(t)) })
 	keeps(t, before, rests(t, s))
 }
 

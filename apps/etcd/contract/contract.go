@@ -1,5 +1,5 @@
-// Package contract says what any etcd does under the planner's rules. The same suite
-// runs on the in-memory model and on a real cluster, so the model cannot lie.
+// Package contract specifies what any etcd does under the planner's rules. The same suite runs
+// on the in-memory model and on a real cluster, which keeps the model correct.
 package contract
 
 import (
@@ -14,37 +14,36 @@ import (
 
 // System is an etcd cluster, real or not, under an operator.
 type System interface {
-	// Apply makes the cluster what the edit makes of it.
+	// Apply applies the edit to the cluster.
 	Apply(t *testing.T, edit func(*etcdv1.EtcdClusterSpec))
 
-	// Settles waits until the rules say so of the world as it is now, and the
-	// object tells it. It fails the test if that does not come.
+	// Settles waits until the planner decides the outcome for the present world, and the
+	// object reports it. It fails the test after a timeout.
 	Settles(t *testing.T, outcome lifecycle.Outcome, reason string) *etcdv1.EtcdCluster
 
-	// Rests lets the operator go on for so long that it would have done what it has
-	// in mind.
+	// Rests gives the operator enough time to perform any pending step.
 	Rests(t *testing.T)
 
-	// Await lets time pass until it holds. It fails the test if that does not come.
+	// Await lets time pass until it holds. It fails the test after a timeout.
 	Await(t *testing.T, what string, holds func() error)
 
-	// Observe is what a driver sees.
+	// Observe is a driver's observation.
 	Observe(t *testing.T) etcd.World
 
-	// Act is what a driver does, without an operator's judgement. The cluster is
-	// paused before.
+	// Act performs a step as a driver does, without the operator's decision. The caller
+	// pauses the cluster first.
 	Act(t *testing.T, s lifecycle.Step) error
 
-	// Fill writes so much that who joins gets a snapshot; then nobody writes any more.
+	// Fill writes so much that a joining member gets a snapshot; then clients stop writing.
 	Fill(t *testing.T)
 
-	// LosePods takes the pods away at once, as nodes that die would.
+	// LosePods removes the pods at once, as failed nodes would.
 	LosePods(t *testing.T, members ...string)
 
-	// LoseVolumes takes the volumes away with the pods.
+	// LoseVolumes removes the volumes and the pods.
 	LoseVolumes(t *testing.T, members ...string)
 
-	// LoseSet takes the StatefulSet away, and its pod with it.
+	// LoseSet deletes the StatefulSet and its pod.
 	LoseSet(t *testing.T, member string)
 
 	// DeleteClaims deletes the claims under the running pods, as kubectl delete pvc would.
@@ -57,7 +56,7 @@ type System interface {
 	OrphanSet(t *testing.T, member string)
 
 	// HoldSet deletes the StatefulSet while the finalizer of another controller keeps it, and
-	// LetGo removes that. TakeName makes a ConfigMap of the name that the member's would have.
+	// LetGo removes the finalizer. TakeName creates another ConfigMap with the member's name.
 	HoldSet(t *testing.T, member string)
 	LetGo(t *testing.T, member string)
 	TakeName(t *testing.T, member string)
@@ -66,7 +65,7 @@ type System interface {
 	StripPod(t *testing.T, member, label string)
 	StripClaim(t *testing.T, member, label string)
 
-	// RespellURL spells the member's peer URL in another way, as etcdctl would.
+	// RespellURL changes the spelling of the member's peer URL, as etcdctl would.
 	RespellURL(t *testing.T, member string)
 
 	// RemoveByHand and AddByHand change the member list as etcdctl would.
@@ -74,31 +73,31 @@ type System interface {
 	AddByHand(t *testing.T, role etcd.Role)
 }
 
-// Run runs the suite; each test gets a system of its own.
+// Run runs the suite; each test gets its own system.
 func Run(t *testing.T, fresh func(t *testing.T) System) {
 	t.Helper()
 	suite := map[string]func(*testing.T, System){
 		"FormsWithOne": formsWithOne, "ScalesToAnySize": scales,
-		"KeepsWhoLosesAPod": losesPod, "ReplacesWhoLosesItsVolume": losesVolume, "RestoresAStatefulSet": losesSet,
-		"ReplacesWhoIsRemovedByHand": removedByHand, "RemovesWhoIsAddedByHand": addedByHand,
-		"ComesBackWithItsQuorum": quorumBack, "TouchesNothingWhenTheDataIsLost": dataLost,
-		"ReplacesWhoseClaimIsDeleted": claimsDeleted, "PutsBackWhatIsEditedByHand": edited, "KeepsWhoseURLIsRespelled": respelled,
-		"RefusesWhatEtcdRefuses": refusals, "GrowsThoughNobodyWrites": growsQuietly,
-		"UpgradesWhatAnOlderReleaseWrote": upgradesOldLogs, "RepairsOthersBesideAnObstacle": obstacles,
+		"KeepsAMemberThatLosesItsPod": losesPod, "ReplacesAMemberThatLosesItsVolume": losesVolume, "RestoresAStatefulSet": losesSet,
+		"ReplacesAMemberRemovedByHand": removedByHand, "RemovesAMemberAddedByHand": addedByHand,
+		"RecoversWithItsQuorum": quorumBack, "ChangesNothingWhenTheDataIsLost": dataLost,
+		"ReplacesMembersWithDeletedClaims": claimsDeleted, "RevertsManualEdits": edited, "KeepsAMemberWithAChangedURL": respelled,
+		"RefusesWhatEtcdRefuses": refusals, "GrowsWithoutWrites": growsQuietly,
+		"UpgradesTheLogOfAnOlderRelease": upgradesOldLogs, "RepairsOtherMembersDespiteAnObstacle": obstacles,
 	}
 	for name, test := range suite {
 		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
 	}
 }
 
-// forms makes a cluster and returns it at rest.
+// forms creates a cluster and returns it once it is settled.
 func forms(t *testing.T, s System, size int32) *etcdv1.EtcdCluster {
 	t.Helper()
 	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = size })
 	return rests(t, s)
 }
 
-// rests waits until all is as declared, and checks what then holds of every cluster.
+// rests waits until the cluster is settled, and checks what then holds for every cluster.
 func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
 	t.Helper()
 	c := s.Settles(t, lifecycle.OutcomeSettled, "AsDeclared")
@@ -108,7 +107,7 @@ func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
 	if c.Status.ClusterID == "" || c.Status.Leader == "" || !slices.Contains(names(c), c.Status.Leader) {
 		t.Errorf("the cluster's ID is %q, its leader %q of %v", c.Status.ClusterID, c.Status.Leader, names(c))
 	}
-	// On a busy machine a member may be slow to answer now and then.
+	// On a busy machine a member may answer slowly at times.
 	s.Await(t, "every member serves", func() error { return allServe(s.Observe(t)) })
 	return c
 }
@@ -140,7 +139,7 @@ func identities(c *etcdv1.EtcdCluster) map[string]string {
 	return all
 }
 
-// follower is a member that does not lead.
+// follower returns a member that does not lead.
 func follower(t *testing.T, c *etcdv1.EtcdCluster) string {
 	t.Helper()
 	for _, name := range names(c) {

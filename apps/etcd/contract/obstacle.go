@@ -10,9 +10,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// obstacles: a StatefulSet that is being deleted and that a finalizer keeps, and a ConfigMap
-// that has the name of the next member's, hold the replacement of no other member. The member
-// of the StatefulSet serves on, and keeps its data when the finalizer goes.
+// obstacles: a StatefulSet whose deletion a finalizer delays, and a ConfigMap with the name of
+// the next member's, delay no replacement of another member. The member of the StatefulSet
+// continues to serve, and keeps its data when the finalizer is removed.
 func obstacles(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	keptName, lost := names(before)[0], names(before)[1]
@@ -35,7 +35,7 @@ func servesWithout(seen etcd.World, lost string) error {
 	for _, m := range seen.Members {
 		switch {
 		case m.Name == lost:
-			return fmt.Errorf("%s is still there", lost)
+			return fmt.Errorf("%s still exists", lost)
 		case m.Role == etcd.Voter && m.Health == etcd.Healthy && m.Pod.Ready:
 			serving++
 		}

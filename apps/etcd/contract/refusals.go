@@ -12,8 +12,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// refusals are etcd's own gates, which the model must have too: what the planner may
-// do is tried against them ten thousand times.
+// refusals are etcd's own checks, which the model must have too: the simulator relies on them.
 func refusals(t *testing.T, s System) {
 	c := forms(t, s, 3)
 	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = true })
@@ -34,7 +33,7 @@ func refusals(t *testing.T, s System) {
 	replaced(t, c, rests(t, s), down)
 }
 
-// Add adds a member that is not of the cluster.
+// Add adds a member that Governor does not manage.
 func Add(name, member string) lifecycle.Step {
 	return lifecycle.Step{Name: name, Target: member, Args: map[string]string{etcd.ArgPeerURL: "http://" + member + ".invalid:2380"}}
 }
@@ -45,7 +44,7 @@ func on(t *testing.T, s System, name, member string) lifecycle.Step {
 	return On(s.Observe(t), name, member)
 }
 
-// On does it to a member of the list; one that is not in it has the ID 0, which no
+// On applies the step to a member of the list. A member that is not in it has the ID 0, which no
 // member has.
 func On(seen etcd.World, name, member string) lifecycle.Step {
 	var id uint64
@@ -57,7 +56,7 @@ func On(seen etcd.World, name, member string) lifecycle.Step {
 	return lifecycle.Step{Name: name, Target: member, Args: map[string]string{etcd.ArgID: strconv.FormatUint(id, 16)}}
 }
 
-// named returns the first member of the list that is so.
+// named returns the first listed member that satisfies the predicate.
 func named(t *testing.T, s System, what string, is func(etcd.Member) bool) (found etcd.Member) {
 	t.Helper()
 	s.Await(t, what+" is in the member list", func() error {
@@ -72,7 +71,7 @@ func named(t *testing.T, s System, what string, is func(etcd.Member) bool) (foun
 	return found
 }
 
-// accepted: etcd wants its members to have been connected for some seconds first.
+// accepted retries: etcd requires its members to have been connected for some seconds.
 func accepted(t *testing.T, s System, step lifecycle.Step) {
 	t.Helper()
 	s.Await(t, "etcd accepts "+step.String(), func() error { return s.Act(t, step) })

@@ -17,7 +17,7 @@ func formsWithOne(t *testing.T, s System) {
 	}
 }
 
-// scales: names are never used again, and the cluster stays the same.
+// scales: names are never reused, and the cluster stays the same.
 func scales(t *testing.T, s System) {
 	id, highest := forms(t, s, 1).Status.ClusterID, int64(0)
 	for _, size := range []int32{3, 5, 2, 1, 2} {
@@ -37,7 +37,7 @@ func scales(t *testing.T, s System) {
 	}
 }
 
-// growsQuietly: who joins gets a snapshot, and no entry comes after it.
+// growsQuietly: a joining member gets a snapshot, and no entry follows it.
 func growsQuietly(t *testing.T, s System) {
 	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Options.SnapshotCount = 1, 100 })
 	forms(t, s, 1)
@@ -45,7 +45,7 @@ func growsQuietly(t *testing.T, s System) {
 	forms(t, s, 3)
 }
 
-// losesPod: even the leader keeps its identity, for it keeps its data.
+// losesPod: even the leader keeps its identity, because it keeps its data.
 func losesPod(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	s.LosePods(t, before.Status.Leader)
@@ -67,14 +67,14 @@ func losesVolume(t *testing.T, s System) {
 	replaced(t, before, rests(t, s), lost)
 }
 
-// replaced: another member has come for it, and the others have stayed.
-func replaced(t *testing.T, before, after *etcdv1.EtcdCluster, gone string) {
+// replaced: the member has a replacement, and the others have stayed.
+func replaced(t *testing.T, before, after *etcdv1.EtcdCluster, removed string) {
 	t.Helper()
 	old, present := identities(before), identities(after)
-	if _, back := present[gone]; back {
-		t.Errorf("%s must not come back: %v", gone, present)
+	if _, back := present[removed]; back {
+		t.Errorf("%s must not come back: %v", removed, present)
 	}
-	delete(old, gone)
+	delete(old, removed)
 	for name, id := range old {
 		if present[name] != id {
 			t.Errorf("%s was %s, and is %q", name, id, present[name])
@@ -93,9 +93,9 @@ func losesSet(t *testing.T, s System) {
 
 func removedByHand(t *testing.T, s System) {
 	before := forms(t, s, 3)
-	gone := follower(t, before)
-	s.RemoveByHand(t, gone)
-	replaced(t, before, rests(t, s), gone)
+	removed := follower(t, before)
+	s.RemoveByHand(t, removed)
+	replaced(t, before, rests(t, s), removed)
 }
 
 func addedByHand(t *testing.T, s System) {
@@ -106,14 +106,14 @@ func addedByHand(t *testing.T, s System) {
 	}
 }
 
-// quorumBack: two of three go, and come back by Kubernetes' hand.
+// quorumBack: two of three pods are lost, and Kubernetes recreates them.
 func quorumBack(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	s.LosePods(t, names(before)[:2]...)
 	keeps(t, before, rests(t, s))
 }
 
-// dataLost: a person is told, and what is left stays.
+// dataLost: Governor reports the loss, and keeps the remaining objects.
 func dataLost(t *testing.T, s System) {
 	c := forms(t, s, 3)
 	s.LoseVolumes(t, names(c)[:2]...)
@@ -127,13 +127,13 @@ func dataLost(t *testing.T, s System) {
 	}
 	for _, m := range left.Members {
 		if !m.Set.Exists {
-			t.Errorf("the StatefulSet of %s is gone", m.Name)
+			t.Errorf("the StatefulSet of %s was deleted", m.Name)
 		}
 	}
 }
 
-// upgradesOldLogs: a fresh cluster of 3.5, of which no member has a snapshot, goes to 3.7 in one
-// declaration. etcd 3.7 cannot read what 3.5 wrote into the log.
+// upgradesOldLogs: a new cluster of 3.5, in which no member has a snapshot, upgrades to 3.7 with
+// one change of the spec. etcd 3.7 cannot read the log entries of 3.5.
 func upgradesOldLogs(t *testing.T, s System) {
 	s.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Version = 3, "3.5.35" })
 	before := forms(t, s, 3)

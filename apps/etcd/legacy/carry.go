@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// CarryV1 writes into the v1beta2 object what its v1 object is, with the fields of v1
-// that this release of Governor does not know. While Governor is upgraded a replica of
-// the former release converts objects of the new definition.
+// CarryV1 stores the v1 object in the v1beta2 object, with the fields of v1 that this release of
+// Governor does not know. During an upgrade of Governor, a replica of the former release
+// converts objects of the new definition.
 func CarryV1(in, out map[string]any) error {
 	raw, err := json.Marshal(map[string]any{"spec": in["spec"], "status": in["status"]})
 	if err != nil {
@@ -18,8 +18,8 @@ func CarryV1(in, out map[string]any) error {
 	return unstructured.SetNestedField(out, string(raw), "status", "v1")
 }
 
-// RestoreV1 adds to the v1 object the fields that CarryV1 kept and that the types of
-// this release lack.
+// RestoreV1 adds to the v1 object the fields that CarryV1 kept and that the types of this
+// release lack.
 func RestoreV1(in, out map[string]any) error {
 	raw, ok, err := unstructured.NestedString(in, "status", "v1")
 	if err != nil || !ok || raw == "" {
@@ -48,7 +48,7 @@ func RestoreV1(in, out map[string]any) error {
 	return nil
 }
 
-// graft changes the whole where what is known of it was changed. Lists are replaced.
+// graft applies the changes of the known fields to the whole object. It replaces lists.
 func graft(whole, known, now any) any {
 	if reflect.DeepEqual(known, now) {
 		return whole

@@ -20,10 +20,10 @@ import (
 	"github.com/governor-dev/governor/api/etcd/v1beta2"
 )
 
-// defaultVersion is what the legacy operator ran where no version was given.
+// defaultVersion is the release that the legacy operator ran if none was declared.
 const defaultVersion = "3.2.13"
 
-// defaultSize is what the API server makes of a v1 object without a size.
+// defaultSize is the API server's default for a v1 object without a size.
 const defaultSize = "8Gi"
 
 // same compares values as the API server stores them.
@@ -40,8 +40,8 @@ type (
 	keptLegacy = kept[v1beta2.ClusterSpec, v1beta2.ClusterStatus]
 )
 
-// ToV1 converts a legacy object. A legacy object with status.v1 changes only those
-// fields of v1 in which it differs from what v1beta2 showed of them.
+// ToV1 converts a legacy object. A legacy object with status.v1 changes only the fields of v1 in
+// which it differs from its former v1beta2 form.
 func ToV1(in *v1beta2.EtcdCluster) (*etcdv1.EtcdCluster, error) {
 	out := &etcdv1.EtcdCluster{ObjectMeta: *in.ObjectMeta.DeepCopy()}
 	out.TypeMeta = typeMeta(etcdv1.GroupVersion.String())
@@ -62,7 +62,7 @@ func ToV1(in *v1beta2.EtcdCluster) (*etcdv1.EtcdCluster, error) {
 		}
 	}
 	if observed(out.Status) {
-		said.Status = v1beta2.ClusterStatus{} // v1 says it, and better
+		said.Status = v1beta2.ClusterStatus{} // the v1 status is more precise
 	}
 	return out, put(&out.Status.V1Beta2, said, same(said, keptLegacy{Spec: toLegacy(out.Spec)}))
 }
@@ -83,7 +83,7 @@ func typeMeta(apiVersion string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: "EtcdCluster"}
 }
 
-// put writes the value as JSON, or nothing if it is needless.
+// put writes the value as JSON, or nothing if it is not needed.
 func put(field *string, value any, needless bool) error {
 	*field = ""
 	if needless {
@@ -94,8 +94,8 @@ func put(field *string, value any, needless bool) error {
 	return err
 }
 
-// legacyOf is what was last written in v1beta2, or nil. A status that is not readable
-// is no reason to fail: a list of all objects would fail, and v1 says all that matters.
+// legacyOf is the last written v1beta2 object, or nil. An unreadable one is no error: it would
+// break every list of objects, and v1 has all relevant fields.
 func legacyOf(status etcdv1.EtcdClusterStatus) *keptLegacy {
 	said := &keptLegacy{}
 	if status.V1Beta2 == "" || json.Unmarshal([]byte(status.V1Beta2), said) != nil {
@@ -104,13 +104,13 @@ func legacyOf(status etcdv1.EtcdClusterStatus) *keptLegacy {
 	return said
 }
 
-// observed reports whether Governor has written a status of its own.
+// observed reports whether Governor has written a status.
 func observed(status etcdv1.EtcdClusterStatus) bool {
 	status.V1Beta2 = ""
 	return !same(status, etcdv1.EtcdClusterStatus{})
 }
 
-// show is the spec in v1beta2: what was last written there, with what v1 changed since.
+// show is the spec in v1beta2: as last written there, with later changes in v1.
 func show(cluster string, now *keptV1) v1beta2.ClusterSpec {
 	shown := toLegacy(*now.Spec.DeepCopy())
 	said := legacyOf(now.Status)
@@ -121,9 +121,9 @@ func show(cluster string, now *keptV1) v1beta2.ClusterSpec {
 	return said.Spec
 }
 
-// omit gives the fields that have a default in v1beta2 the value that was shown, if
-// the object lacks them. A manifest without them must not move data to the release or
-// the volume size that were the default for new clusters.
+// omit keeps the present values of fields that have a default in v1beta2, if the object lacks
+// them. A manifest without them must not move data to the default release or volume size of new
+// clusters.
 func omit(said *v1beta2.ClusterSpec, shown v1beta2.ClusterSpec) {
 	if said.Version == "" {
 		said.Version = shown.Version
@@ -138,7 +138,7 @@ func omit(said *v1beta2.ClusterSpec, shown v1beta2.ClusterSpec) {
 	}
 }
 
-// storageOf is the volume size that the claim asks for.
+// storageOf is the volume size that the claim requests.
 func storageOf(s v1beta2.ClusterSpec) (resource.Quantity, bool) {
 	if s.Pod == nil || s.Pod.PersistentVolumeClaimSpec == nil {
 		return resource.Quantity{}, false
@@ -147,8 +147,8 @@ func storageOf(s v1beta2.ClusterSpec) (resource.Quantity, bool) {
 	return size, ok
 }
 
-// refuse reports what v1 does not allow and the schema of v1beta2 cannot see. The API
-// server validates an object in the version of the request only.
+// refuse rejects changes that v1 does not allow and the schema of v1beta2 cannot detect. The API
+// server validates an object only in the version of the request.
 func refuse(before, now etcdv1.EtcdClusterSpec) error {
 	switch {
 	case now.TLS.Mode != before.TLS.Mode:
@@ -162,7 +162,7 @@ func refuse(before, now etcdv1.EtcdClusterSpec) error {
 	return nil
 }
 
-// fromLegacy is what a legacy spec means in v1.
+// fromLegacy converts a legacy spec to v1.
 func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 	out := etcdv1.EtcdClusterSpec{
 		Size: in.Size, Repository: in.Repository, Paused: in.Paused,
@@ -170,7 +170,7 @@ func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse(defaultSize))},
 		TLS:     tlsFromLegacy(in.TLS),
 
-		Rebalance: etcdv1.RebalanceManual, // as the API server makes of a v1 object without it
+		Rebalance: etcdv1.RebalanceManual, // the API server's default for a v1 object
 	}
 	if out.Version == "" {
 		out.Version = defaultVersion
@@ -199,7 +199,7 @@ func podFromLegacy(out *etcdv1.EtcdClusterSpec, cluster string, in *v1beta2.PodP
 	}
 }
 
-// apart is what the legacy antiAffinity demanded.
+// apart is the affinity that the legacy antiAffinity required.
 func apart(cluster string) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -223,7 +223,7 @@ func tlsFromLegacy(in *v1beta2.TLSPolicy) etcdv1.TLSSpec {
 	return etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &s}
 }
 
-// toLegacy is as much of a v1 spec as the legacy API can express.
+// toLegacy converts as much of a v1 spec as the legacy API can express.
 func toLegacy(in etcdv1.EtcdClusterSpec) v1beta2.ClusterSpec {
 	pod := &v1beta2.PodPolicy{
 		Labels: in.Pod.Labels, Annotations: in.Pod.Annotations, NodeSelector: in.Pod.NodeSelector,

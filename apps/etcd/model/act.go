@@ -12,16 +12,16 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// Errors with which etcd refuses.
+// Errors of etcd and of the API server.
 var (
-	errNoLeader  = errors.New("etcdserver: no leader")
-	errUnhealthy = errors.New("etcdserver: unhealthy cluster")
-	errNotFound  = errors.New("etcdserver: member not found")
-	errLearners  = errors.New("etcdserver: too many learner members in cluster")
-	errLagging   = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
-	errGoing     = errors.New("the volume is being deleted")
-	errInTheWay  = errors.New("an object of the name is in the way")
-	errExists    = errors.New("etcdserver: peerURLs exists")
+	errNoLeader    = errors.New("etcdserver: no leader")
+	errUnhealthy   = errors.New("etcdserver: unhealthy cluster")
+	errNotFound    = errors.New("etcdserver: member not found")
+	errLearners    = errors.New("etcdserver: too many learner members in cluster")
+	errLagging     = errors.New("etcdserver: can only promote a learner member which is in sync with leader")
+	errTerminating = errors.New("the volume is being deleted")
+	errObstructed  = errors.New("another object has the name")
+	errExists      = errors.New("etcdserver: peerURLs exists")
 )
 
 // Act implements sim.Model.
@@ -38,13 +38,13 @@ func (m *Model) Act(want *etcdv1.EtcdCluster, seen etcd.World, s lifecycle.Step,
 		}
 		return nil
 	case etcd.DeleteMember:
-		return m.dismiss(s, fx)
+		return m.deleteMember(s, fx)
 	case etcd.Restart:
 		return m.restart(want, s, fx)
 	case etcd.SetRetention, etcd.DeleteCluster:
-		return m.own(s, fx)
+		return m.setOwners(s, fx)
 	case etcd.AddToService:
-		return m.expose(s.Target, fx)
+		return m.addToService(s.Target, fx)
 	case etcd.RestoreSet:
 		return m.apply(want, s, fx)
 	case etcd.LabelPod:
@@ -68,41 +68,40 @@ func (m *Model) start(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	if _, ok := m.disks[s.Target]; !ok && !m.volatile {
 		err := fx.Do("create the volume of "+s.Target, func() error {
 			m.disks[s.Target], m.sizes[s.Target] = &disk{}, want.Spec.Storage.Size.Value()
-			m.given[s.Target], m.owned[s.Target] = s.Args[etcd.ArgVersion], !etcd.Retains(want)
+			m.versions[s.Target], m.owned[s.Target] = s.Args[etcd.ArgVersion], !etcd.Retains(want)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	if err := m.note(s, fx); err != nil {
+	if err := m.recordVersion(s, fx); err != nil {
 		return err
 	}
 	return m.apply(want, s, fx)
 }
 
-// note writes the version on the claim, before anything can run with it. A claim that is
-// being deleted is seen by the live read that the driver makes before a restart, also from
-// a stale cache.
-func (m *Model) note(s lifecycle.Step, fx *sim.Effects) error {
+// recordVersion writes the version on the claim before a pod can run with it. The driver reads
+// the claim from the API server before a restart, so it sees a deletion even with a stale cache.
+func (m *Model) recordVersion(s lifecycle.Step, fx *sim.Effects) error {
 	v := s.Args[etcd.ArgVersion]
-	if d, ok := m.disks[s.Target]; ok && d.doomed && !m.volatile {
-		return errGoing
+	if d, ok := m.disks[s.Target]; ok && d.terminating && !m.volatile {
+		return errTerminating
 	}
-	if _, ok := m.disks[s.Target]; !ok || m.given[s.Target] == v || m.volatile {
+	if _, ok := m.disks[s.Target]; !ok || m.versions[s.Target] == v || m.volatile {
 		return nil
 	}
-	return fx.Do("write "+v+" on the volume of "+s.Target, func() error { m.given[s.Target] = v; return nil })
+	return fx.Do("write "+v+" on the volume of "+s.Target, func() error { m.versions[s.Target] = v; return nil })
 }
 
-// apply renders what a driver would apply, for the errors that rendering may have.
+// apply renders what a driver would apply, including rendering errors.
 func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
 	set, err := etcd.StatefulSet(want, etcd.World{}, s)
 	if err != nil {
 		return err
 	}
 	if m.obstacle(s.Target).Kind != "" {
-		return errInTheWay
+		return errObstructed
 	}
 	return fx.Do("apply the StatefulSet "+s.Target, func() error {
 		delete(m.tampered, s.Target)
@@ -114,7 +113,7 @@ func (m *Model) apply(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effect
 	})
 }
 
-func (m *Model) expose(name string, fx *sim.Effects) error {
+func (m *Model) addToService(name string, fx *sim.Effects) error {
 	if s, ok := m.sets[name]; ok {
 		if err := fx.Do("label the StatefulSet "+name, func() error { s.Exposure = etcd.Exposed; return nil }); err != nil {
 			return err
@@ -126,9 +125,9 @@ func (m *Model) expose(name string, fx *sim.Effects) error {
 	return nil
 }
 
-func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
+func (m *Model) deleteMember(s lifecycle.Step, fx *sim.Effects) error {
 	if e, ok := m.entry(s.Target); ok && !m.leaving {
-		m.violated("%s is dismissed, but is a %s", e.name, e.role)
+		m.violated("%s is deleted, but is a %s", e.name, e.role)
 	}
 	if p := m.pods[s.Target]; p != nil && (p.orphaned || m.held[s.Target] > 0) {
 		if err := fx.Do("delete the pod of "+s.Target, func() error { p.leaving = true; return nil }); err != nil {
@@ -143,19 +142,19 @@ func (m *Model) dismiss(s lifecycle.Step, fx *sim.Effects) error {
 	if _, ok := m.disks[s.Target]; !ok || m.volatile {
 		return nil
 	}
-	return m.discard(s.Target, fx)
+	return m.deleteVolume(s.Target, fx)
 }
 
-func (m *Model) discard(member string, fx *sim.Effects) error {
+func (m *Model) deleteVolume(member string, fx *sim.Effects) error {
 	return fx.Do("delete the volume of "+member, func() error {
 		m.deleteClaim(member)
 		return nil
 	})
 }
 
-// own changes the owner of every volume. After a deletion the garbage collection deletes
-// what has an owner, StatefulSets among it.
-func (m *Model) own(s lifecycle.Step, fx *sim.Effects) error {
+// setOwners changes the owner of every volume. After a deletion, garbage collection deletes
+// objects with an owner, including StatefulSets.
+func (m *Model) setOwners(s lifecycle.Step, fx *sim.Effects) error {
 	deletes := s.Args[etcd.ArgRetention] == string(etcdv1.Delete)
 	for _, name := range keys(m.disks) {
 		if m.owned[name] == deletes || m.volatile {
@@ -184,7 +183,7 @@ func (m *Model) own(s lifecycle.Step, fx *sim.Effects) error {
 		if !m.owned[name] || m.volatile {
 			continue
 		}
-		if err := m.discard(name, fx); err != nil {
+		if err := m.deleteVolume(name, fx); err != nil {
 			return err
 		}
 	}
@@ -192,7 +191,7 @@ func (m *Model) own(s lifecycle.Step, fx *sim.Effects) error {
 }
 
 func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effects) error {
-	if err := m.note(s, fx); err != nil {
+	if err := m.recordVersion(s, fx); err != nil {
 		return err
 	}
 	if err := m.apply(want, s, fx); err != nil {
@@ -203,11 +202,11 @@ func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effe
 	}
 	return fx.Do("delete the pod of "+s.Target, func() error {
 		e, ok := m.entry(s.Target)
-		if d := m.disks[s.Target]; ok && d != nil && d.doomed {
-			m.violated("the operator stops %s, and with it goes its volume", e.name)
+		if d := m.disks[s.Target]; ok && d != nil && d.terminating {
+			m.violated("the operator stops %s, which deletes its volume", e.name)
 		}
-		if n := m.voters(anyone); ok && n > 2 && m.ready(s.Target) && m.voters(m.talks)-1 < m.quorum() {
-			m.violated("the operator stops %s, and with it the quorum", e.name)
+		if n := m.voters(anyEntry); ok && n > 2 && m.ready(s.Target) && m.voters(m.connected)-1 < m.quorum() {
+			m.violated("the operator stops %s, which breaks the quorum", e.name)
 		}
 		if p, ok := m.pods[s.Target]; ok {
 			p.leaving = true
@@ -216,8 +215,8 @@ func (m *Model) restart(want *etcdv1.EtcdCluster, s lifecycle.Step, fx *sim.Effe
 	})
 }
 
-// reconfigure is a change of etcd's member list, or of its leader, as etcd judges
-// it (server/etcdserver, with --strict-reconfig-check, which is the default).
+// reconfigure changes etcd's member list, or its leader, with etcd's checks (server/etcdserver,
+// with --strict-reconfig-check, which is the default).
 func (m *Model) reconfigure(s lifecycle.Step) error {
 	if !m.hasQuorum() {
 		return errNoLeader
@@ -234,7 +233,7 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 	}
 	switch s.Name {
 	case etcd.Promote:
-		if !m.talks(*e) || m.disks[e.name].index*10 < m.disks[m.leader].index*9 {
+		if !m.connected(*e) || m.disks[e.name].index*10 < m.disks[m.leader].index*9 {
 			return errLagging
 		}
 		e.role = etcd.Voter
@@ -248,8 +247,8 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 		m.disks[e.name].index = m.disks[m.leader].index
 		m.leader = e.name
 	case etcd.RemoveMember:
-		if d := m.disks[e.name]; m.doors[e.name].stands == etcd.FormCluster && d != nil && d.identity == 0 {
-			m.violated("%s is removed, and its door is open", e.name)
+		if d := m.disks[e.name]; m.bootstraps[e.name].mode == etcd.FormCluster && d != nil && d.identity == 0 {
+			m.violated("%s is removed, and its ConfigMap permits a start without data", e.name)
 		}
 		return m.remove(*e)
 	default:
@@ -260,7 +259,7 @@ func (m *Model) reconfigure(s lifecycle.Step) error {
 }
 
 func (m *Model) add(name, url string, role etcd.Role) error {
-	if m.voters(m.talks) < m.voters(anyone) {
+	if m.voters(m.connected) < m.voters(anyEntry) {
 		return errUnhealthy
 	}
 	for _, e := range m.list {
@@ -278,7 +277,7 @@ func (m *Model) add(name, url string, role etcd.Role) error {
 }
 
 func (m *Model) remove(e entry) error {
-	if e.role == etcd.Voter && m.talks(e) && m.voters(m.talks)-1 < (m.voters(anyone)-1)/2+1 {
+	if e.role == etcd.Voter && m.connected(e) && m.voters(m.connected)-1 < (m.voters(anyEntry)-1)/2+1 {
 		return errUnhealthy
 	}
 	if !m.write() {
@@ -291,7 +290,7 @@ func (m *Model) remove(e entry) error {
 		}
 	}
 	if p, ok := m.pods[e.name]; ok {
-		p.up = false // etcd ends when it is removed
+		p.up = false // a removed etcd exits
 	}
 	if m.leader == e.name {
 		m.leader = ""

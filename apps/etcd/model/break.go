@@ -9,42 +9,42 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// Break implements sim.Model. Pods may all be lost, as long as their data is kept;
-// data is only lost where a majority of the voters keeps theirs.
-func (m *Model) Break(_ time.Time, chance *rand.Rand) string {
+// Break implements sim.Model. All pods may be lost while their data is kept. Data is lost only
+// while a majority of the voters keeps its own.
+func (m *Model) Break(_ time.Time, rng *rand.Rand) string {
 	names := keys(m.pods)
 	if len(names) == 0 {
 		return ""
 	}
-	name := names[chance.IntN(len(names))]
-	return faults[chance.IntN(len(faults))].strike(m, name, chance)
+	name := names[rng.IntN(len(names))]
+	return faults[rng.IntN(len(faults))].inject(m, name, rng)
 }
 
-// spare says that the voters keep a majority with data when this one loses its own.
-// While its door is open it does not: see the package comment of the planner about
-// the moment before a door is shut. No operator is away that long.
-func (m *Model) spare(name string) bool {
+// mayLoseData reports that the voters keep a majority with data when this one loses its own. It
+// is false while its bootstrap ConfigMap permits a start without data: see the planner's package
+// comment about the window before it is disabled. No operator is down for that long.
+func (m *Model) mayLoseData(name string) bool {
 	const moment = 80 * time.Second
 	e, ok := m.entry(name)
-	if m.doors[name].stands != etcd.BootstrapDisabled && (!ok || !e.joined || m.clock.Sub(e.since) < moment) {
+	if m.bootstraps[name].mode != etcd.BootstrapDisabled && (!ok || !e.joined || m.clock.Sub(e.since) < moment) {
 		return false
 	}
 	kept := m.voters(func(e entry) bool {
 		d, p := m.disks[e.name], m.pods[e.name]
-		goes := (m.volatile || d != nil && d.doomed) && (p == nil || p.leaving || m.held[e.name] > 0) // and its data with it
+		goes := (m.volatile || d != nil && d.terminating) && (p == nil || p.leaving || m.held[e.name] > 0) // its data is deleted with its pod
 		return e.name != name && !goes && d != nil && d.identity == e.id && d.index > 0
 	})
 	return len(m.list) > 0 && kept >= m.quorum()
 }
 
-// needsPod says that the data goes with the pod.
+// needsPod reports that the data is deleted with the pod.
 func (m *Model) needsPod(name string) bool {
 	d := m.disks[name]
-	return m.volatile || d != nil && d.doomed
+	return m.volatile || d != nil && d.terminating
 }
 
 func (m *Model) losePod(name string, _ *rand.Rand) string {
-	if m.needsPod(name) && !m.spare(name) {
+	if m.needsPod(name) && !m.mayLoseData(name) {
 		return ""
 	}
 	m.LosePod(name)
@@ -56,21 +56,21 @@ func (m *Model) loseAllPods(string, *rand.Rand) string {
 		return ""
 	}
 	for _, name := range keys(m.pods) {
-		m.bury(name)
+		m.removePod(name)
 	}
 	return "all pods are lost"
 }
 
 func (m *Model) loseDisk(name string, _ *rand.Rand) string {
-	if m.volatile || !m.spare(name) {
+	if m.volatile || !m.mayLoseData(name) {
 		return ""
 	}
 	m.LoseVolume(name)
-	return "the volume of " + name + " is gone, and its pod"
+	return "the volume of " + name + " and its pod are lost"
 }
 
 func (m *Model) wipeDisk(name string, _ *rand.Rand) string {
-	if !m.spare(name) {
+	if !m.mayLoseData(name) {
 		return ""
 	}
 	if d := m.disks[name]; d != nil {
@@ -81,83 +81,83 @@ func (m *Model) wipeDisk(name string, _ *rand.Rand) string {
 }
 
 func (m *Model) endPod(name string, _ *rand.Rand) string {
-	if m.needsPod(name) && !m.spare(name) {
+	if m.needsPod(name) && !m.mayLoseData(name) {
 		return ""
 	}
 	m.pods[name].up, m.pods[name].ended = false, true
-	if d := m.disks[name]; d != nil && d.doomed {
+	if d := m.disks[name]; d != nil && d.terminating {
 		m.loseDisks(name)
 	}
 	if m.volatile {
 		m.disks[name] = &disk{}
 	}
-	return "the pod of " + name + " has ended"
+	return "the pod of " + name + " has terminated"
 }
 
-func (m *Model) loseNode(name string, chance *rand.Rand) string {
-	if m.needsPod(name) && !m.spare(name) {
+func (m *Model) loseNode(name string, rng *rand.Rand) string {
+	if m.needsPod(name) && !m.mayLoseData(name) {
 		return ""
 	}
-	m.bury(name)
+	m.removePod(name)
 	if _, ok := m.sets[name]; ok {
-		m.spawn(name)
-		m.settle(name, chance)
-		m.pods[name].nodeless = max(m.pods[name].nodeless, chance.IntN(90))
+		m.createPod(name)
+		m.schedule(name, rng)
+		m.pods[name].nodeless = max(m.pods[name].nodeless, rng.IntN(90))
 	}
-	return "the node of " + name + " is lost, and another not at hand"
+	return "the node of " + name + " is lost, and no other is free at first"
 }
 
 func (m *Model) loseSet(name string, _ *rand.Rand) string {
-	if m.needsPod(name) && !m.spare(name) {
+	if m.needsPod(name) && !m.mayLoseData(name) {
 		return ""
 	}
 	m.LoseSet(name)
-	return "somebody deletes the StatefulSet " + name
+	return "a user deletes the StatefulSet " + name
 }
 
-func ill(what string, with func(*pod)) func(*Model, string, *rand.Rand) string {
-	return func(m *Model, name string, chance *rand.Rand) string {
+func temporary(what string, with func(*pod)) func(*Model, string, *rand.Rand) string {
+	return func(m *Model, name string, rng *rand.Rand) string {
 		p := m.pods[name]
 		with(p)
-		p.ill = 1 + chance.IntN(40)
-		return fmt.Sprintf("%s %s for %d ticks", name, what, p.ill)
+		p.illTicks = 1 + rng.IntN(40)
+		return fmt.Sprintf("%s %s for %d ticks", name, what, p.illTicks)
 	}
 }
 
 func (m *Model) byHandRemoved(name string, _ *rand.Rand) string {
-	if m.voters(anyone) < 3 || m.RemoveByHand(name) != nil {
+	if m.voters(anyEntry) < 3 || m.RemoveByHand(name) != nil {
 		return ""
 	}
-	return "somebody removes " + name + " with etcdctl"
+	return "a user removes " + name + " with etcdctl"
 }
 
-func (m *Model) byHandAdded(_ string, chance *rand.Rand) string {
-	role := []etcd.Role{etcd.Learner, etcd.Voter}[chance.IntN(2)]
-	n := m.voters(anyone)
-	if !m.hasQuorum() || role == etcd.Voter && m.voters(m.talks) < (n+1)/2+1 {
+func (m *Model) byHandAdded(_ string, rng *rand.Rand) string {
+	role := []etcd.Role{etcd.Learner, etcd.Voter}[rng.IntN(2)]
+	n := m.voters(anyEntry)
+	if !m.hasQuorum() || role == etcd.Voter && m.voters(m.connected) < (n+1)/2+1 {
 		return ""
 	}
 	name, err := m.AddByHand(role)
 	if err != nil {
 		return ""
 	}
-	return "somebody adds " + name + " with etcdctl as a " + string(role)
+	return "a user adds " + name + " with etcdctl as a " + string(role)
 }
 
 func (m *Model) stripLabel(name string, _ *rand.Rand) string {
 	m.pods[name].exposure = etcd.Unlabelled
-	return "somebody takes the label from the pod of " + name
+	return "a user removes the label of the pod of " + name
 }
 
-// silence is no fault, but some things go on only when somebody writes.
-func (m *Model) silence(string, *rand.Rand) string {
+// toggleWrites is no fault, but some transitions need client writes.
+func (m *Model) toggleWrites(string, *rand.Rand) string {
 	m.quiet = !m.quiet
-	return map[bool]string{true: "nobody writes any more", false: "clients write again"}[m.quiet]
+	return map[bool]string{true: "clients stop writing", false: "clients write again"}[m.quiet]
 }
 
-// Fill writes more than a leader's log keeps; then nobody writes any more.
+// Fill writes more than a leader's log keeps; then clients stop writing.
 func (m *Model) Fill() bool {
-	for range 2 * logKept {
+	for range 2 * logEntries {
 		if !m.write() {
 			return false
 		}
@@ -176,12 +176,12 @@ func (m *Model) AddByHand(role etcd.Role) (string, error) {
 		return "", err
 	}
 	if e, ok := m.entry(name); ok {
-		e.stranger = true
+		e.unmanaged = true
 	}
 	return name, nil
 }
 
-// RemoveByHand takes the member from the list, as etcdctl would.
+// RemoveByHand removes the member from the list, as etcdctl would.
 func (m *Model) RemoveByHand(name string) error {
 	e, ok := m.entry(name)
 	switch {
@@ -193,10 +193,10 @@ func (m *Model) RemoveByHand(name string) error {
 	return m.remove(*e)
 }
 
-// LosePod takes the member's pod away; with volatile storage its data is in it.
-func (m *Model) LosePod(name string) { m.bury(name) }
+// LosePod deletes the member's pod. With volatile storage the pod holds its data.
+func (m *Model) LosePod(name string) { m.removePod(name) }
 
-// LoseSet takes the member's StatefulSet away, and Kubernetes then its pod.
+// LoseSet deletes the member's StatefulSet. Kubernetes then deletes its pod.
 func (m *Model) LoseSet(name string) {
 	delete(m.sets, name)
 	delete(m.tampered, name)
@@ -205,9 +205,8 @@ func (m *Model) LoseSet(name string) {
 	}
 }
 
-// LoseVolume takes the member's volume away with its pod, whatever becomes of the
-// quorum.
+// LoseVolume deletes the member's volume and its pod, regardless of the quorum.
 func (m *Model) LoseVolume(name string) {
-	m.bury(name)
+	m.removePod(name)
 	m.loseDisks(name)
 }

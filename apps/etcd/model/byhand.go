@@ -7,8 +7,8 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// DeleteClaim deletes the member's claim, as kubectl delete pvc would: while a pod with a
-// node uses it, it stays, and so does the data.
+// DeleteClaim deletes the member's claim, as kubectl delete pvc would. The claim and its data
+// stay while a pod with a node uses it.
 func (m *Model) DeleteClaim(name string) { m.deleteClaim(name) }
 
 func (m *Model) deleteClaim(name string) {
@@ -18,7 +18,7 @@ func (m *Model) deleteClaim(name string) {
 	case p == nil || p.ended || p.nodeless > 0:
 		m.loseDisks(name)
 	default:
-		d.doomed = true
+		d.terminating = true
 	}
 }
 
@@ -58,15 +58,15 @@ func (m *Model) RespellURL(name string) error {
 	return nil
 }
 
-// StripPod takes the labels from the member's pod. Its StatefulSet releases it.
+// StripPod removes the labels of the member's pod. Its StatefulSet releases it.
 func (m *Model) StripPod(name string) {
 	if p, ok := m.pods[name]; ok {
 		p.stripped, p.exposure = true, etcd.Unlabelled
 	}
 }
 
-// StripClaim takes the labels from the member's claim. The cache does not have it then,
-// and the driver finds it by its name.
+// StripClaim removes the labels of the member's claim. The cache then lacks it, and the driver
+// finds it by its name.
 func (m *Model) StripClaim(name string) {
 	if d := m.disks[name]; d != nil && !m.volatile {
 		d.stripped = true
@@ -85,28 +85,28 @@ func (p *pod) relabel(set *etcd.Set) {
 	}
 }
 
-func (m *Model) doomVolume(name string, _ *rand.Rand) string {
+func (m *Model) deleteOneClaim(name string, _ *rand.Rand) string {
 	d, p := m.disks[name], m.pods[name]
-	if d == nil || m.volatile || (p.leaving || p.ended || p.nodeless > 0 || p.badImage || m.held[name] > 0) && !m.spare(name) {
+	if d == nil || m.volatile || (p.leaving || p.ended || p.nodeless > 0 || p.badImage || m.held[name] > 0) && !m.mayLoseData(name) {
 		return ""
 	}
 	m.deleteClaim(name)
-	return "somebody deletes the claim of " + name
+	return "a user deletes the claim of " + name
 }
 
-func (m *Model) doomAllVolumes(_ string, chance *rand.Rand) string {
+func (m *Model) deleteAllClaims(_ string, rng *rand.Rand) string {
 	for _, name := range keys(m.pods) {
-		m.doomVolume(name, chance)
+		m.deleteOneClaim(name, rng)
 	}
-	return "somebody deletes all claims"
+	return "a user deletes all claims"
 }
 
 func (m *Model) scaleSet(name string, _ *rand.Rand) string {
-	if _, ok := m.sets[name]; !ok || m.needsPod(name) && !m.spare(name) {
+	if _, ok := m.sets[name]; !ok || m.needsPod(name) && !m.mayLoseData(name) {
 		return ""
 	}
 	m.ScaleSet(name)
-	return "somebody scales the StatefulSet " + name + " to zero"
+	return "a user scales the StatefulSet " + name + " to zero"
 }
 
 func (m *Model) editSet(name string, _ *rand.Rand) string {
@@ -114,7 +114,7 @@ func (m *Model) editSet(name string, _ *rand.Rand) string {
 		return ""
 	}
 	m.EditSet(name)
-	return "somebody edits the image of the StatefulSet " + name
+	return "a user edits the image of the StatefulSet " + name
 }
 
 func (m *Model) orphanSet(name string, _ *rand.Rand) string {
@@ -122,22 +122,22 @@ func (m *Model) orphanSet(name string, _ *rand.Rand) string {
 		return ""
 	}
 	m.OrphanSet(name)
-	return "somebody deletes the StatefulSet " + name + " with --cascade=orphan"
+	return "a user deletes the StatefulSet " + name + " with --cascade=orphan"
 }
 
 func (m *Model) respell(name string, _ *rand.Rand) string {
 	if m.RespellURL(name) != nil {
 		return ""
 	}
-	return "somebody respells the peer URL of " + name
+	return "a user respells the peer URL of " + name
 }
 
 func (m *Model) stripPod(name string, _ *rand.Rand) string {
 	m.StripPod(name)
-	return "somebody takes all labels from the pod of " + name
+	return "a user removes all labels of the pod of " + name
 }
 
 func (m *Model) stripClaim(name string, _ *rand.Rand) string {
 	m.StripClaim(name)
-	return "somebody takes all labels from the claim of " + name
+	return "a user removes all labels of the claim of " + name
 }

@@ -92,17 +92,17 @@ func (m modelled) StripClaim(_ *testing.T, member, _ string) { m.model.StripClai
 
 func (m modelled) RespellURL(t *testing.T, member string) {
 	t.Helper()
-	m.Await(t, "somebody respells the URL of "+member, func() error { return m.model.RespellURL(member) })
+	m.Await(t, "a user respells the URL of "+member, func() error { return m.model.RespellURL(member) })
 }
 
 func (m modelled) RemoveByHand(t *testing.T, member string) {
 	t.Helper()
-	m.Await(t, "somebody removes "+member, func() error { return m.model.RemoveByHand(member) })
+	m.Await(t, "a user removes "+member, func() error { return m.model.RemoveByHand(member) })
 }
 
 func (m modelled) AddByHand(t *testing.T, role etcd.Role) {
 	t.Helper()
-	m.Await(t, fmt.Sprintf("somebody adds a %s", role), func() error {
+	m.Await(t, fmt.Sprintf("a user adds a %s", role), func() error {
 		_, err := m.model.AddByHand(role)
 		return err
 	})

@@ -7,16 +7,16 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// fault is one thing that the model lets go wrong, with the manipulations of the
-// adversary's catalogue that it stands for.
+// fault is one failure of the model, with the manipulations of the chaos catalogue that it
+// represents.
 type fault struct {
-	// names are those in the catalogue. A fault without a name is something that no
-	// manipulation does, such as a member that reports the opposite of its health.
+	// names are those in the catalogue. A fault without a name has no manipulation, such as a
+	// member that reports the opposite of its health.
 	names  []string
-	strike func(m *Model, member string, chance *rand.Rand) string
+	inject func(m *Model, member string, rng *rand.Rand) string
 }
 
-// faults are chosen from with equal odds.
+// faults are chosen with equal probability.
 var faults = []fault{
 	{deletedPod, (*Model).losePod}, {deletedPod, (*Model).losePod},
 	{[]string{"pod-delete-background-all", "pod-force-delete-all"}, (*Model).loseAllPods},
@@ -24,15 +24,15 @@ var faults = []fault{
 	{nil, (*Model).loseDisk}, {nil, (*Model).wipeDisk},
 	{[]string{"pod-edit-deadline"}, (*Model).endPod},
 	{[]string{"statefulset-delete-background", "statefulset-delete-foreground", "statefulset-delete-background-all"}, (*Model).loseSet},
-	{[]string{"node-cut", "node-freeze", "pod-freeze"}, ill("is cut off", func(p *pod) { p.cut = true })},
-	{[]string{"pod-isolate", "networkpolicy-edit-refuse"}, ill("is not seen by the operator", func(p *pod) { p.unseen = true })},
-	{nil, ill("is slow", func(p *pod) { p.slow = true })}, {nil, ill("lies", func(p *pod) { p.lies = true })},
+	{[]string{"node-cut", "node-freeze", "pod-freeze"}, temporary("is cut off", func(p *pod) { p.cut = true })},
+	{[]string{"pod-isolate", "networkpolicy-edit-refuse"}, temporary("is not seen by the operator", func(p *pod) { p.unseen = true })},
+	{nil, temporary("is slow", func(p *pod) { p.slow = true })}, {nil, temporary("reports the opposite of its health", func(p *pod) { p.lies = true })},
 	{[]string{"etcd-remove-member"}, (*Model).byHandRemoved},
 	{[]string{"etcd-add-learner", "etcd-add-voter"}, (*Model).byHandAdded},
-	{nil, (*Model).silence},
+	{nil, (*Model).toggleWrites},
 	{[]string{"pod-edit-hidden"}, (*Model).stripLabel},
-	{deletedClaim, (*Model).doomVolume},
-	{[]string{"persistentvolumeclaim-delete-background-all"}, (*Model).doomAllVolumes},
+	{deletedClaim, (*Model).deleteOneClaim},
+	{[]string{"persistentvolumeclaim-delete-background-all"}, (*Model).deleteAllClaims},
 	{[]string{"statefulset-edit-replicas-zero"}, (*Model).scaleSet},
 	{[]string{"statefulset-edit-image", "statefulset-edit-node-selector", "statefulset-edit-template-labels"}, (*Model).editSet},
 	{[]string{"statefulset-delete-orphan"}, (*Model).orphanSet},
@@ -56,7 +56,7 @@ var (
 	}
 )
 
-// FaultNames are the names of all manipulations that a fault of the model stands for.
+// FaultNames returns the names of all manipulations that a fault of the model represents.
 func FaultNames() []string {
 	var all []string
 	for _, f := range faults {
@@ -65,7 +65,7 @@ func FaultNames() []string {
 	return all
 }
 
-// Modelled reports whether a fault of the model stands for the manipulation of that name.
+// Modelled reports whether a fault of the model represents the manipulation with that name.
 func Modelled(name string) bool { return slices.Contains(FaultNames(), name) }
 
 func (m *Model) killPod(name string, _ *rand.Rand) string {
@@ -80,21 +80,21 @@ func (m *Model) killAllPods(string, *rand.Rand) string {
 	return "all processes are killed"
 }
 
-// holdPod deletes the pod while a finalizer of another controller holds it. Its process
-// ends, and no other pod of its name can be made.
-func (m *Model) holdPod(name string, chance *rand.Rand) string {
-	if m.needsPod(name) && !m.spare(name) {
+// holdPod deletes the pod while a finalizer of another controller keeps it. Its process exits,
+// and no other pod of its name can be created.
+func (m *Model) holdPod(name string, rng *rand.Rand) string {
+	if m.needsPod(name) && !m.mayLoseData(name) {
 		return ""
 	}
 	p := m.pods[name]
-	p.leaving, p.up, p.held = true, false, 1+chance.IntN(40)
-	return "the pod of " + name + " is deleted, and held by a finalizer"
+	p.leaving, p.up, p.held = true, false, 1+rng.IntN(40)
+	return "the pod of " + name + " is deleted, and a finalizer keeps it"
 }
 
 func (m *Model) moveLeader(name string, _ *rand.Rand) string {
 	e, ok := m.entry(name)
 	l := m.disks[m.leader]
-	if !ok || e.role != etcd.Voter || !m.hasQuorum() || l == nil || m.disks[name] == nil || m.disks[name].index < l.index || !m.talks(*e) || m.disks[name].identity != e.id {
+	if !ok || e.role != etcd.Voter || !m.hasQuorum() || l == nil || m.disks[name] == nil || m.disks[name].index < l.index || !m.connected(*e) || m.disks[name].identity != e.id {
 		return ""
 	}
 	m.leader = name

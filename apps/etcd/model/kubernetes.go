@@ -10,7 +10,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// pod is a member's pod with the etcd in it.
+// pod is a member's pod with its etcd process.
 type pod struct {
 	version, revision string
 	zone              string // of its node
@@ -22,24 +22,24 @@ type pod struct {
 	since             time.Time
 	nodeless          int // ticks without a node
 
-	// cut is off from everyone, unseen from the operator only; slow copies nothing;
-	// lies says the opposite about its health. Each lasts some ticks.
+	// cut is disconnected from all members and the operator, unseen from the operator only; slow
+	// copies nothing; lies reports the opposite of its health. Each lasts illTicks.
 	cut, unseen, slow, lies bool
-	ill                     int
+	illTicks                int
 
-	// badImage cannot be pulled; orphaned has lost its StatefulSet and runs on; stripped
-	// has lost its labels.
+	// badImage cannot be pulled; orphaned has lost its StatefulSet and continues to run;
+	// stripped has lost its labels.
 	badImage, orphaned, stripped bool
 
-	// mute serves no client: it got its data as a snapshot, and no entry since.
-	mute bool
+	// unpublished serves no client: it got its data as a snapshot, and no entry since.
+	unpublished bool
 
-	// awaited says that the volume has grown since the pod was made.
+	// awaited reports that the volume has grown since the pod was created.
 	awaited bool
 
 	snapshots etcd.Snapshots
 
-	// held is for how many ticks a finalizer keeps the pod that is being deleted.
+	// held is the number of ticks for which a finalizer keeps the deleted pod.
 	held int
 }
 
@@ -61,47 +61,47 @@ func (p *pod) observed(ready bool) etcd.Pod {
 }
 
 // Tick implements sim.Model.
-func (m *Model) Tick(now time.Time, chance *rand.Rand) {
+func (m *Model) Tick(now time.Time, rng *rand.Rand) {
 	m.clock = now
-	m.letGo()
-	m.openZones()
+	m.tickHeld()
+	m.tickZones()
 	for _, name := range keys(m.pods) {
-		m.live(name, m.pods[name], chance)
+		m.tickPod(name, m.pods[name], rng)
 	}
 	for _, name := range keys(m.sets) {
-		if _, ok := m.pods[name]; !ok && !m.tampered[name].scaledToZero && chance.IntN(2) == 0 {
-			m.spawn(name)
-			m.settle(name, chance)
+		if _, ok := m.pods[name]; !ok && !m.tampered[name].scaledToZero && rng.IntN(2) == 0 {
+			m.createPod(name)
+			m.schedule(name, rng)
 		}
 	}
-	m.elect(chance)
-	m.replicate(chance)
+	m.elect(rng)
+	m.replicate(rng)
 	m.snapshot()
-	m.feel()
+	m.recordHealth()
 }
 
-// spawn is the StatefulSet controller making a pod from the present template.
-func (m *Model) spawn(name string) {
+// createPod acts as the StatefulSet controller: it creates a pod from the current template.
+func (m *Model) createPod(name string) {
 	s := m.sets[name]
 	m.pods[name] = &pod{
 		version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock, snapshots: s.Snapshots,
 		badImage: m.tampered[name].badImage,
 	}
-	if d := m.disks[name]; !m.volatile && (d == nil || d.doomed) {
-		m.pods[name].nodeless = forEver // no pod is scheduled without its claim
+	if d := m.disks[name]; !m.volatile && (d == nil || d.terminating) {
+		m.pods[name].nodeless = forever // no pod is scheduled without its claim
 	}
 	if m.volatile {
 		m.disks[name] = &disk{}
 	}
 }
 
-func (m *Model) live(name string, p *pod, chance *rand.Rand) {
+func (m *Model) tickPod(name string, p *pod, rng *rand.Rand) {
 	_, owned := m.sets[name]
 	owned = owned || m.held[name] > 0
 	p.orphaned = p.orphaned && !owned
 	switch {
-	case p.ill > 0:
-		p.ill--
+	case p.illTicks > 0:
+		p.illTicks--
 	case p.cut || p.unseen || p.slow || p.lies:
 		p.cut, p.unseen, p.slow, p.lies = false, false, false, false
 	}
@@ -109,12 +109,12 @@ func (m *Model) live(name string, p *pod, chance *rand.Rand) {
 	case !owned && !p.orphaned || p.leaving:
 		if p.leaving = true; p.held > 0 {
 			p.held--
-		} else if chance.IntN(2) == 0 {
-			m.bury(name)
+		} else if rng.IntN(2) == 0 {
+			m.removePod(name)
 		}
 	case p.nodeless > 0:
 		p.nodeless--
-	case !p.up && !p.ended && !p.badImage && chance.IntN(2) == 0:
+	case !p.up && !p.ended && !p.badImage && rng.IntN(2) == 0:
 		m.startUp(name, p)
 	}
 }
@@ -130,10 +130,11 @@ func (m *Model) startUp(name string, p *pod) {
 	}
 }
 
-// bury takes the pod away, with its data if that was its own, or if it alone kept it.
-func (m *Model) bury(name string) {
+// removePod removes the pod. It also removes the data if the pod held it, or was the last to use
+// a deleted claim.
+func (m *Model) removePod(name string) {
 	delete(m.pods, name)
-	if d := m.disks[name]; m.volatile || d != nil && d.doomed {
+	if d := m.disks[name]; m.volatile || d != nil && d.terminating {
 		m.loseDisks(name)
 	}
 }
@@ -141,21 +142,21 @@ func (m *Model) bury(name string) {
 func (m *Model) loseDisks(name string) {
 	delete(m.disks, name)
 	delete(m.sizes, name)
-	delete(m.given, name)
+	delete(m.versions, name)
 	delete(m.owned, name)
 }
 
-const forEver = 1 << 30
+const forever = 1 << 30
 
-// feel notes since when each member is as it is. Silence begins when a pod that
-// could answer first does not.
-func (m *Model) feel() {
+// recordHealth records since when each member's health is unchanged. Silence begins with the
+// first missing answer of a running pod.
+func (m *Model) recordHealth() {
 	is := map[string]etcd.Health{}
 	for name := range m.sets {
 		is[name] = etcd.Unknown
 	}
 	for _, e := range m.list {
-		is[e.name] = m.says(e)
+		is[e.name] = m.healthOf(e)
 	}
 	for name := range m.health {
 		if _, ok := is[name]; !ok {

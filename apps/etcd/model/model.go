@@ -1,8 +1,8 @@
-// Package model is etcd and its Kubernetes in memory, for the simulator and for
-// tests. Its etcd has the semantics that matter: a write is acknowledged by a
-// majority of the voters that have it on disk, a leader is elected by a majority
-// and has the longest log among it, the member list changes one at a time and
-// with a quorum, and a member without data starts only as its door allows.
+// Package model simulates etcd and its Kubernetes objects in memory, for the simulator and for
+// tests. It has etcd's relevant semantics. A majority of the voters acknowledges a write once it
+// is on their disks. A majority elects a leader, which has the longest log of that majority. The
+// member list changes one entry at a time and with a quorum. A member without data starts only
+// as its bootstrap ConfigMap permits.
 package model
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// clusterID is what every member of the one cluster answers with.
+// clusterID is the cluster ID of every member.
 const clusterID = 0xc1
 
 // disk is a data directory.
@@ -29,22 +29,22 @@ type disk struct {
 	minor    int // newest minor release that wrote it
 	// old says that entries of the old API come after the last snapshot.
 	old bool
-	// doomed says that its claim is being deleted: it goes with its pod.
-	doomed bool
-	// stripped says that its claim has lost its labels.
+	// terminating reports that its claim is being deleted: it lasts as long as its pod.
+	terminating bool
+	// stripped reports that its claim has lost its labels.
 	stripped bool
-	// zone has its volume; empty before a pod has run on it.
+	// zone is the zone of its volume; empty before a pod has run on it.
 	zone string
 }
 
-// entry is a line of etcd's member list.
+// entry is an entry of etcd's member list.
 type entry struct {
 	name, url string
 	id        uint64
 	role      etcd.Role
 	joined    bool
 	since     time.Time // when it joined
-	stranger  bool
+	unmanaged bool
 }
 
 // Model is one cluster. It implements sim.Model and sim.Truthful.
@@ -53,30 +53,30 @@ type Model struct {
 	volatile bool
 	leaving  bool
 
-	list     []entry
-	founders string // --initial-cluster of those who bootstrapped
-	leader   string
-	acked    uint64
-	quiet    bool // no client writes
-	lastID   uint64
-	wrote    map[uint64]bool // identities that have had data
+	list           []entry
+	initialCluster string // --initial-cluster of the first members
+	leader         string
+	acked          uint64
+	quiet          bool // no client writes
+	lastID         uint64
+	wrote          map[uint64]bool // identities that have had data
 
-	doors map[string]door
-	sets  map[string]*etcd.Set
-	pods  map[string]*pod
-	// tampered is what somebody made of a StatefulSet.
+	bootstraps map[string]bootstrap
+	sets       map[string]*etcd.Set
+	pods       map[string]*pod
+	// tampered are manual edits of StatefulSets.
 	tampered map[string]tampering
-	// held are StatefulSets that are being deleted and stay for so many ticks. taken are the
-	// names of members whose ConfigMap is another's.
+	// held are the remaining ticks of StatefulSets whose deletion a finalizer delays. taken are
+	// the names of members whose ConfigMap belongs to another application.
 	held  map[string]int
 	taken map[string]bool
-	// closed are zones in which no new member finds a node, for so many ticks.
+	// closed are the remaining ticks of zones without a node for a new member.
 	closed map[string]int
 	// disks are the volumes by member, or with volatile storage the pods' own.
 	disks map[string]*disk
 	sizes map[string]int64
-	// given are the versions that are written on the claims.
-	given map[string]string
+	// versions are those written on the claims.
+	versions map[string]string
 	// owned volumes are deleted with the cluster.
 	owned map[string]bool
 
@@ -84,12 +84,12 @@ type Model struct {
 	err    error
 }
 
-type door struct {
-	stands  etcd.BootstrapMode
+type bootstrap struct {
+	mode    etcd.BootstrapMode
 	cluster string
 }
 
-// tampering is an edit of a StatefulSet by hand.
+// tampering is a manual edit of a StatefulSet.
 type tampering struct{ scaledToZero, badImage bool }
 
 func (t tampering) fields() string {
@@ -107,16 +107,17 @@ type health struct {
 	since time.Time
 }
 
-// New returns an empty Kubernetes. With volatile storage a pod takes its data along.
+// New returns an empty Kubernetes cluster. With volatile storage the data is deleted with its
+// pod.
 func New(volatile bool) *Model {
 	return &Model{
-		volatile: volatile, wrote: map[uint64]bool{}, doors: map[string]door{}, sets: map[string]*etcd.Set{},
+		volatile: volatile, wrote: map[uint64]bool{}, bootstraps: map[string]bootstrap{}, sets: map[string]*etcd.Set{},
 		tampered: map[string]tampering{}, held: map[string]int{}, closed: map[string]int{}, taken: map[string]bool{}, owned: map[string]bool{},
-		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, given: map[string]string{}, health: map[string]health{},
+		pods: map[string]*pod{}, disks: map[string]*disk{}, sizes: map[string]int64{}, versions: map[string]string{}, health: map[string]health{},
 	}
 }
 
-// Safe implements sim.Truthful: what was found to be violated.
+// Safe implements sim.Truthful: it returns the first violation.
 func (m *Model) Safe() error {
 	learners := 0
 	for _, e := range m.list {
@@ -124,9 +125,9 @@ func (m *Model) Safe() error {
 			continue
 		}
 		learners++
-		// A pod that is being deleted is no ready endpoint any more.
+		// A pod that is being deleted is no ready endpoint.
 		if p, ok := m.pods[e.name]; ok && p.exposure == etcd.Exposed && !p.leaving {
-			m.violated("clients are led to %s, a learner", e.name)
+			m.violated("the client Service selects %s, a learner", e.name)
 		}
 	}
 	if m.err == nil && learners > 1 {
@@ -157,7 +158,7 @@ func (m *Model) Observe(time.Time) etcd.World {
 	return w
 }
 
-// names are those that either system knows, ours first.
+// names are the members that either system has, managed ones first.
 func (m *Model) names(listed bool) []string {
 	known := map[string]bool{}
 	for name := range m.sets {
@@ -165,7 +166,7 @@ func (m *Model) names(listed bool) []string {
 	}
 	for name, d := range m.disks {
 		p := m.pods[name]
-		known[name] = known[name] || m.volatile || !d.doomed || p != nil && (p.orphaned || m.held[name] > 0) && !p.leaving
+		known[name] = known[name] || m.volatile || !d.terminating || p != nil && (p.orphaned || m.held[name] > 0) && !p.leaving
 	}
 	for _, e := range m.list {
 		known[e.name] = known[e.name] || listed
@@ -190,9 +191,9 @@ func rank(name string) int64 {
 }
 
 func (m *Model) member(name string) etcd.Member {
-	seen := etcd.Member{Name: name, Bootstrap: m.doors[name].stands}
+	seen := etcd.Member{Name: name, Bootstrap: m.bootstraps[name].mode}
 	if e, ok := m.entry(name); ok {
-		seen.ID, seen.Role, seen.Joined, seen.PeerURL, seen.Unmanaged = e.id, e.role, e.joined, e.url, e.stranger
+		seen.ID, seen.Role, seen.Joined, seen.PeerURL, seen.Unmanaged = e.id, e.role, e.joined, e.url, e.unmanaged
 	}
 	if s, ok := m.sets[name]; ok {
 		seen.Set = *s
@@ -201,8 +202,8 @@ func (m *Model) member(name string) etcd.Member {
 	seen.Obstacle = m.obstacle(name)
 	d, hasDisk := m.disks[name]
 	seen.Volume = etcd.Volume{
-		Exists: hasDisk || m.volatile && (seen.Set.Exists || m.held[name] > 0 && m.pods[name] != nil), Terminating: hasDisk && d.doomed, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
-		Size: m.sizes[name], Version: m.given[name],
+		Exists: hasDisk || m.volatile && (seen.Set.Exists || m.held[name] > 0 && m.pods[name] != nil), Terminating: hasDisk && d.terminating, Stripped: hasDisk && d.stripped, Owned: m.owned[name],
+		Size: m.sizes[name], Version: m.versions[name],
 	}
 	if h := m.health[name]; !h.since.IsZero() {
 		seen.Health, seen.Since = h.is, h.since
@@ -230,26 +231,26 @@ func (m *Model) entry(name string) (*entry, bool) {
 	return nil, false
 }
 
-// Provide implements sim.Model: of the resources only doors mean anything here.
+// Provide implements sim.Model. Of the resources it uses only bootstrap ConfigMaps.
 func (m *Model) Provide(want *etcdv1.EtcdCluster, resources []lifecycle.Object, fx *sim.Effects) error {
 	m.leaving = want.DeletionTimestamp != nil
-	wanted := map[string]door{}
+	wanted := map[string]bootstrap{}
 	for _, obj := range resources {
 		if c, ok := obj.(*corev1.ConfigMap); ok {
-			wanted[c.Labels[etcd.LabelMember]] = door{etcd.BootstrapModeOf(c), c.Data["cluster"]}
+			wanted[c.Labels[etcd.LabelMember]] = bootstrap{etcd.BootstrapModeOf(c), c.Data["cluster"]}
 		}
 	}
 	for _, name := range keys(wanted) {
-		if m.doors[name] != wanted[name] && !m.taken[name] {
+		if m.bootstraps[name] != wanted[name] && !m.taken[name] {
 			d := wanted[name]
-			if err := fx.Do(fmt.Sprintf("door of %s: %q", name, d.stands), func() error { m.doors[name] = d; return nil }); err != nil {
+			if err := fx.Do(fmt.Sprintf("bootstrap ConfigMap of %s: %q", name, d.mode), func() error { m.bootstraps[name] = d; return nil }); err != nil {
 				return err
 			}
 		}
 	}
-	for _, name := range keys(m.doors) {
+	for _, name := range keys(m.bootstraps) {
 		if _, ok := wanted[name]; !ok {
-			if err := fx.Do("prune the door of "+name, func() error { delete(m.doors, name); return nil }); err != nil {
+			if err := fx.Do("prune the bootstrap ConfigMap of "+name, func() error { delete(m.bootstraps, name); return nil }); err != nil {
 				return err
 			}
 		}
@@ -257,7 +258,7 @@ func (m *Model) Provide(want *etcdv1.EtcdCluster, resources []lifecycle.Object, 
 	return nil
 }
 
-// keys are sorted, so that the same seed lives the same life.
+// keys are sorted, so that a seed always produces the same run.
 func keys[V any](m map[string]V) []string {
 	all := make([]string, 0, len(m))
 	for k := range m {

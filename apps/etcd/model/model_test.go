@@ -21,27 +21,27 @@ import (
 // upgrades are the versions that users go through, in their order.
 var upgrades = []string{"3.4.23", "3.5.21", "3.5.35", "3.6.16", "3.7"}
 
-func cluster(chance *rand.Rand) *etcdv1.EtcdCluster {
+func cluster(rng *rand.Rand) *etcdv1.EtcdCluster {
 	c := &etcdv1.EtcdCluster{}
 	c.Name, c.Namespace, c.UID = "e", "ns", "b6b1a3a0"
 	size := resource.MustParse("1Gi")
-	c.Spec.Size, c.Spec.Storage.Size = 1+2*int32(chance.IntN(3)), &size
+	c.Spec.Size, c.Spec.Storage.Size = 1+2*int32(rng.IntN(3)), &size
 	c.Spec.TLS.Mode = etcdv1.Disabled
-	c.Spec.Version = upgrades[chance.IntN(2)]
-	if chance.IntN(2) == 0 {
+	c.Spec.Version = upgrades[rng.IntN(2)]
+	if rng.IntN(2) == 0 {
 		c.Spec.Rebalance = etcdv1.RebalanceAutomatic
 	}
-	if chance.IntN(4) == 0 {
+	if rng.IntN(4) == 0 {
 		c.Spec.Storage.Medium = etcdv1.Memory
-	} else if chance.IntN(2) == 0 {
+	} else if rng.IntN(2) == 0 {
 		c.Spec.Storage.Retention = etcdv1.Delete
 	}
 	return c
 }
 
 // edit is a change of mind: of the size, the version, the pods, the volumes.
-func edit(want *etcdv1.EtcdCluster, chance *rand.Rand) {
-	switch chance.IntN(8) {
+func edit(want *etcdv1.EtcdCluster, rng *rand.Rand) {
+	switch rng.IntN(8) {
 	case 0:
 		for i, v := range upgrades[:len(upgrades)-1] {
 			if v == want.Spec.Version {
@@ -50,16 +50,16 @@ func edit(want *etcdv1.EtcdCluster, chance *rand.Rand) {
 			}
 		}
 	case 1:
-		want.Spec.Pod.PriorityClassName = fmt.Sprintf("class-%d", chance.IntN(3))
+		want.Spec.Pod.PriorityClassName = fmt.Sprintf("class-%d", rng.IntN(3))
 	case 2:
 		if want.Spec.Storage.Medium != etcdv1.Memory {
 			size := want.Spec.Storage.Size.DeepCopy()
 			size.Add(resource.MustParse("1Gi"))
 			want.Spec.Storage.Size = &size
-			want.Spec.Storage.Retention = []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain}[chance.IntN(2)]
+			want.Spec.Storage.Retention = []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain}[rng.IntN(2)]
 		}
 	default:
-		want.Spec.Size = []int32{1, 2, 3, 3, 4, 5, 7}[chance.IntN(7)]
+		want.Spec.Size = []int32{1, 2, 3, 3, 4, 5, 7}[rng.IntN(7)]
 	}
 }
 
@@ -88,8 +88,8 @@ func life() sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	return sim.Scenario[*etcdv1.EtcdCluster, etcd.World]{
 		Planner: etcd.Planner{},
 		Gates:   etcd.Gates(),
-		Begin: func(chance *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
-			c := cluster(chance)
+		Begin: func(rng *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
+			c := cluster(rng)
 			return c, model.New(c.Spec.Storage.Medium == etcdv1.Memory)
 		},
 		Edit: edit, Kept: kept, FaultTicks: 150, ConvergeTicks: 1500,
@@ -119,14 +119,14 @@ func TestTheSameSeedIsTheSameLife(t *testing.T) {
 func TestLivesBeforeLearners(t *testing.T) {
 	l := life()
 	begin := l.Begin
-	l.Begin = func(chance *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
-		c, m := begin(chance)
+	l.Begin = func(rng *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
+		c, m := begin(rng)
 		c.Spec.Size, c.Spec.Version = 3, "3.3.25"
 		return c, m
 	}
-	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
-		want.Spec.Size = 2 + int32(chance.IntN(4))
-		if chance.IntN(8) == 0 {
+	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
+		want.Spec.Size = 2 + int32(rng.IntN(4))
+		if rng.IntN(8) == 0 {
 			want.Spec.Version = "3.4.23"
 		}
 	}
@@ -137,11 +137,11 @@ func TestLivesBeforeLearners(t *testing.T) {
 // volumes that were to be kept.
 func TestLivesThatEnd(t *testing.T) {
 	l := life()
-	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
+	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 		if want.DeletionTimestamp != nil {
 			return // it may be gone already
 		}
-		if edit(want, chance); chance.IntN(2) == 0 {
+		if edit(want, rng); rng.IntN(2) == 0 {
 			want.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 		}
 	}
@@ -165,28 +165,28 @@ func TestLivesThatEnd(t *testing.T) {
 // what it began with is known from there alone.
 func TestLivesThatForget(t *testing.T) {
 	l := life()
-	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
-		if m := want.Status.Memory; m != nil && m.Formed && chance.IntN(4) == 0 {
+	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
+		if m := want.Status.Memory; m != nil && m.Formed && rng.IntN(4) == 0 {
 			want.Status.Memory, want.Status.Members = nil, nil
 			return
 		}
-		edit(want, chance)
+		edit(want, rng)
 	}
 	sim.RunSeeds(t, l, 500)
 }
 
 // system runs the planner on the model in fair weather.
 type system struct {
-	want   *etcdv1.EtcdCluster
-	model  *model.Model
-	now    time.Time
-	chance *rand.Rand
-	steps  []lifecycle.Step
+	want  *etcdv1.EtcdCluster
+	model *model.Model
+	now   time.Time
+	rng   *rand.Rand
+	steps []lifecycle.Step
 }
 
 func newSystem(size int32) *system {
-	chance := rand.New(rand.NewPCG(1, 2))
-	s := &system{want: cluster(chance), model: model.New(false), now: time.Unix(0, 0), chance: chance}
+	rng := rand.New(rand.NewPCG(1, 2))
+	s := &system{want: cluster(rng), model: model.New(false), now: time.Unix(0, 0), rng: rng}
 	s.want.Spec.Size, s.want.Spec.Version, s.want.Spec.Storage.Medium = size, "3.6", ""
 	s.want.Spec.Rebalance = ""
 	return s
@@ -195,7 +195,7 @@ func newSystem(size int32) *system {
 func (s *system) turn(t *testing.T) lifecycle.Decision {
 	t.Helper()
 	s.now = s.now.Add(time.Second)
-	s.model.Tick(s.now, s.chance)
+	s.model.Tick(s.now, s.rng)
 	p, seen := etcd.Planner{}, s.model.Observe(s.now)
 	resources, err := p.Resources(s.want, seen)
 	if err == nil && !s.want.Spec.Paused {

@@ -8,8 +8,8 @@ import (
 )
 
 // HoldSet deletes the member's StatefulSet, as kubectl delete would, while the finalizer of
-// another controller keeps it: its pod runs on.
-func (m *Model) HoldSet(name string) { m.hold(name, forEver) }
+// another controller keeps it: its pod continues to run.
+func (m *Model) HoldSet(name string) { m.hold(name, forever) }
 
 func (m *Model) hold(name string, ticks int) {
 	if _, ok := m.sets[name]; !ok {
@@ -20,17 +20,18 @@ func (m *Model) hold(name string, ticks int) {
 	m.held[name] = ticks
 }
 
-// LetGo takes the finalizers of others away. Kubernetes deletes the StatefulSets then, and
-// their pods.
+// LetGo removes the finalizers of other controllers. Kubernetes then deletes the StatefulSets
+// and their pods.
 func (m *Model) LetGo() { clear(m.held) }
 
-// TakeName makes somebody else's ConfigMap of the name that the next member's has.
+// TakeName creates another application's ConfigMap with the name that the next member's would
+// have.
 func (m *Model) TakeName(name string) { m.taken[name] = true }
 
 // Mend implements sim.Mendable: somebody takes the finalizers away.
 func (m *Model) Mend() { m.LetGo() }
 
-func (m *Model) letGo() {
+func (m *Model) tickHeld() {
 	for _, name := range keys(m.held) {
 		if m.held[name]--; m.held[name] <= 0 {
 			delete(m.held, name)
@@ -48,30 +49,30 @@ func (m *Model) obstacle(name string) etcd.Obstacle {
 	return etcd.Obstacle{}
 }
 
-// holdSet spares members whose data goes with the StatefulSet and that only another voter can
-// replace: until that one has started, it is as if two were away.
-func (m *Model) holdSet(name string, chance *rand.Rand) string {
+// holdSet excludes members whose data is deleted with the StatefulSet and that only another
+// voter can replace: until that voter has started, two voters are down.
+func (m *Model) holdSet(name string, rng *rand.Rand) string {
 	const learners = 4 // the minor release that has them
-	if s, ok := m.sets[name]; !ok || m.needsPod(name) && (!m.spare(name) || minorOf(s.Version) < learners) {
+	if s, ok := m.sets[name]; !ok || m.needsPod(name) && (!m.mayLoseData(name) || minorOf(s.Version) < learners) {
 		return ""
 	}
-	ticks := 1 + chance.IntN(60)
-	if chance.IntN(3) == 0 {
-		ticks = forEver
+	ticks := 1 + rng.IntN(60)
+	if rng.IntN(3) == 0 {
+		ticks = forever
 	}
 	m.hold(name, ticks)
-	return fmt.Sprintf("somebody deletes the StatefulSet %s, and a finalizer holds it for %d ticks", name, ticks)
+	return fmt.Sprintf("a user deletes the StatefulSet %s, and a finalizer keeps it for %d ticks", name, ticks)
 }
 
-func (m *Model) takeName(_ string, chance *rand.Rand) string {
+func (m *Model) takeName(_ string, rng *rand.Rand) string {
 	next := int64(0)
 	for _, e := range m.list {
 		next = max(next, etcd.Number(e.name)+1)
 	}
-	name := fmt.Sprintf("e-%d", next+int64(chance.IntN(2)))
-	if _, ok := m.doors[name]; ok || len(m.list) == 0 {
+	name := fmt.Sprintf("e-%d", next+int64(rng.IntN(2)))
+	if _, ok := m.bootstraps[name]; ok || len(m.list) == 0 {
 		return ""
 	}
 	m.TakeName(name)
-	return "somebody takes the name of the ConfigMap of " + name
+	return "a user takes the name of the ConfigMap of " + name
 }

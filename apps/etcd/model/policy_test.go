@@ -115,25 +115,25 @@ func ruled(all policy.Set) sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	l := life()
 	l.FaultTicks, l.ConvergeTicks = 100, 6000
 	begin := l.Begin
-	toggle := func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
-		name := all[chance.IntN(len(all))].Name
+	toggle := func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
+		name := all[rng.IntN(len(all))].Name
 		if want.Labels[name] == "" {
 			want.Labels[name] = "yes"
 		} else {
 			delete(want.Labels, name)
 		}
 	}
-	l.Begin = func(chance *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
-		c, m := begin(chance)
+	l.Begin = func(rng *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
+		c, m := begin(rng)
 		c.Labels = map[string]string{}
 		for range 3 {
-			toggle(c, chance)
+			toggle(c, rng)
 		}
 		return c, &conscience{Model: m}
 	}
-	l.Edit = func(want *etcdv1.EtcdCluster, chance *rand.Rand) {
-		edit(want, chance)
-		toggle(want, chance)
+	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
+		edit(want, rng)
+		toggle(want, rng)
 	}
 	return l
 }

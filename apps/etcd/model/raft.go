@@ -7,8 +7,8 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// talks says that the member runs, belongs to the cluster and reaches the others.
-func (m *Model) talks(e entry) bool {
+// connected reports that the member runs, belongs to the cluster and reaches the others.
+func (m *Model) connected(e entry) bool {
 	p, ok := m.pods[e.name]
 	d := m.disks[e.name]
 	return ok && p.up && !p.cut && !p.leaving && d != nil && d.identity == e.id
@@ -24,31 +24,31 @@ func (m *Model) voters(is func(entry) bool) int {
 	return n
 }
 
-func anyone(entry) bool { return true }
+func anyEntry(entry) bool { return true }
 
-func (m *Model) quorum() int { return m.voters(anyone)/2 + 1 }
+func (m *Model) quorum() int { return m.voters(anyEntry)/2 + 1 }
 
-// majority says that those who talk can agree.
-func (m *Model) majority() bool { return len(m.list) > 0 && m.voters(m.talks) >= m.quorum() }
+// majority reports that the connected voters can agree.
+func (m *Model) majority() bool { return len(m.list) > 0 && m.voters(m.connected) >= m.quorum() }
 
-// hasQuorum says that there is a leader that can acknowledge writes.
+// hasQuorum reports that there is a leader that can acknowledge writes.
 func (m *Model) hasQuorum() bool { return m.leader != "" && m.majority() }
 
-// follows says that the member takes what the leader sends.
-func (m *Model) follows(e entry) bool { return m.talks(e) && !m.pods[e.name].slow }
+// follows reports that the member accepts the leader's entries.
+func (m *Model) follows(e entry) bool { return m.connected(e) && !m.pods[e.name].slow }
 
-// elect finds a leader among those who talk: the one with the longest log.
-func (m *Model) elect(chance *rand.Rand) {
-	if l, ok := m.entry(m.leader); ok && l.role == etcd.Voter && m.talks(*l) && m.majority() {
+// elect elects the connected voter with the longest log.
+func (m *Model) elect(rng *rand.Rand) {
+	if l, ok := m.entry(m.leader); ok && l.role == etcd.Voter && m.connected(*l) && m.majority() {
 		return
 	}
 	m.leader = ""
-	if !m.majority() || chance.IntN(2) == 0 {
+	if !m.majority() || rng.IntN(2) == 0 {
 		return
 	}
 	var longest uint64
 	for _, e := range m.list {
-		if e.role == etcd.Voter && m.talks(e) && (m.leader == "" || m.disks[e.name].index > longest) {
+		if e.role == etcd.Voter && m.connected(e) && (m.leader == "" || m.disks[e.name].index > longest) {
 			m.leader, longest = e.name, m.disks[e.name].index
 		}
 	}
@@ -73,7 +73,7 @@ func (m *Model) write() bool {
 		if !m.follows(e) {
 			continue
 		}
-		m.pods[e.name].mute = false
+		m.pods[e.name].unpublished = false
 		if e.role == etcd.Voter {
 			m.disks[e.name].index = l.index
 			m.wrote[e.id] = true
@@ -83,15 +83,16 @@ func (m *Model) write() bool {
 	return true
 }
 
-// logKept is how many entries a leader keeps; who lacks more gets a snapshot.
-const logKept = 20
+// logEntries is the number of entries that a leader keeps. A member that lacks more gets a
+// snapshot.
+const logEntries = 20
 
-// replicate lets clients write, learners copy, and members tell their URLs.
-func (m *Model) replicate(chance *rand.Rand) {
+// replicate lets clients write, learners copy, and members publish their URLs.
+func (m *Model) replicate(rng *rand.Rand) {
 	if !m.hasQuorum() {
 		return
 	}
-	for range chance.IntN(4) {
+	for range rng.IntN(4) {
 		if !m.quiet {
 			m.write()
 		}
@@ -102,7 +103,7 @@ func (m *Model) replicate(chance *rand.Rand) {
 		}
 		d := m.disks[e.name]
 		if e.role == etcd.Learner {
-			m.pods[e.name].mute = m.pods[e.name].mute || m.disks[m.leader].index > d.index+logKept
+			m.pods[e.name].unpublished = m.pods[e.name].unpublished || m.disks[m.leader].index > d.index+logEntries
 			d.index += (m.disks[m.leader].index - d.index + 1) / 2
 		}
 		if !e.joined {
@@ -111,41 +112,42 @@ func (m *Model) replicate(chance *rand.Rand) {
 	}
 }
 
-// ready is the kubelet's probe: the member does a linearizable read. A learner that
-// has all data does too, for the probe does not ask as clients do.
+// ready is the kubelet's probe: the member performs a linearizable read. A learner that has all
+// data succeeds too, because the probe does not ask as clients do.
 func (m *Model) ready(name string) bool {
 	e, ok := m.entry(name)
-	return ok && m.talks(*e) && m.hasQuorum() && (e.role == etcd.Voter || m.disks[name].index >= m.acked)
+	return ok && m.connected(*e) && m.hasQuorum() && (e.role == etcd.Voter || m.disks[name].index >= m.acked)
 }
 
-// listKnown says that the operator reaches a member with a quorum behind it.
+// listKnown reports that the operator reaches a member with a quorum.
 func (m *Model) listKnown() bool {
 	if !m.hasQuorum() {
 		return false
 	}
 	for _, e := range m.list {
-		if m.talks(e) && !m.pods[e.name].unseen {
+		if m.connected(e) && !m.pods[e.name].unseen {
 			return true
 		}
 	}
 	return false
 }
 
-// says is what the member answers the operator about its health.
-func (m *Model) says(e entry) etcd.Health {
+// healthOf is the member's answer to the operator about its health.
+func (m *Model) healthOf(e entry) etcd.Health {
 	p, ok := m.pods[e.name]
 	switch {
-	case !ok || !p.up || p.cut || p.unseen || p.leaving || p.mute:
+	case !ok || !p.up || p.cut || p.unseen || p.leaving || p.unpublished:
 		return etcd.Unknown
 	case p.lies:
 		return map[bool]etcd.Health{true: etcd.Unhealthy, false: etcd.Healthy}[m.hasQuorum()]
-	case m.talks(e) && m.hasQuorum():
+	case m.connected(e) && m.hasQuorum():
 		return etcd.Healthy
 	}
 	return etcd.Unhealthy
 }
 
-// boot is etcd's start: with data the door means nothing, without data it decides.
+// boot is etcd's start. With data it ignores the bootstrap ConfigMap; without data the ConfigMap
+// decides.
 func (m *Model) boot(name string, minor int) (up bool, lastWords string) {
 	d := m.disks[name]
 	if d == nil {
@@ -162,37 +164,37 @@ func (m *Model) boot(name string, minor int) (up bool, lastWords string) {
 		d.minor = max(d.minor, minor)
 		return ok && e.id == d.identity, ""
 	}
-	switch door := m.doors[name]; door.stands {
+	switch bootstrap := m.bootstraps[name]; bootstrap.mode {
 	case etcd.BootstrapCluster:
-		return m.found(name, door.cluster, d, minor), ""
+		return m.bootstrap(name, bootstrap.cluster, d, minor), ""
 	case etcd.BootstrapJoin:
 		return m.join(name, d, minor), ""
 	}
 	return false, "the data directory is empty"
 }
 
-// found bootstraps. etcd refuses if a reachable member says that this one has
-// started before (server/etcdserver, isMemberBootstrapped).
-func (m *Model) found(name, cluster string, d *disk, minor int) bool {
-	if m.founders == "" {
-		m.founders = cluster
+// bootstrap starts an initial member. etcd refuses if a reachable member reports that this one
+// has started before (server/etcdserver, isMemberBootstrapped).
+func (m *Model) bootstrap(name, cluster string, d *disk, minor int) bool {
+	if m.initialCluster == "" {
+		m.initialCluster = cluster
 		for _, part := range strings.Split(cluster, ",") {
 			peer, url, _ := strings.Cut(part, "=")
 			m.lastID++
 			m.list = append(m.list, entry{name: peer, url: url, id: m.lastID, role: etcd.Voter})
 		}
 	}
-	if m.founders != cluster {
-		m.violated("%s bootstraps a second cluster: %s, the first is %s", name, cluster, m.founders)
+	if m.initialCluster != cluster {
+		m.violated("%s bootstraps a second cluster: %s, the first is %s", name, cluster, m.initialCluster)
 	}
 	e, ok := m.entry(name)
 	if ok && e.joined && m.majority() {
 		return false
 	}
 	if !ok {
-		return false // the others tell it that it was removed
+		return false // the others report that it was removed
 	}
-	m.begin(e, d, minor)
+	m.initDisk(e, d, minor)
 	return true
 }
 
@@ -201,14 +203,14 @@ func (m *Model) join(name string, d *disk, minor int) bool {
 	if !ok || !m.majority() {
 		return false
 	}
-	m.begin(e, d, minor)
+	m.initDisk(e, d, minor)
 	return true
 }
 
-// begin gives an empty disk its identity, which must be a fresh one.
-func (m *Model) begin(e *entry, d *disk, minor int) {
+// initDisk gives an empty disk its identity, which must be new.
+func (m *Model) initDisk(e *entry, d *disk, minor int) {
 	if m.wrote[e.id] {
-		m.violated("%s comes back under its old identity with an empty log", e.name)
+		m.violated("%s returns under its old identity with an empty log", e.name)
 	}
 	d.identity, d.minor = e.id, minor
 	if d.old = m.oldFor(minor); d.old && minor > readsOldEntries {

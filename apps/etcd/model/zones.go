@@ -7,16 +7,16 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// allZones have a node each. A volume stays in the zone where its first pod ran.
+// allZones have one node each. A volume stays in the zone of its first pod.
 var allZones = []string{"a", "b", "c"}
 
-// CloseZone cordons the zone's node: new members find no place there. OpenZone ends that.
-func (m *Model) CloseZone(zone string) { m.closed[zone] = forEver }
+// CloseZone cordons the zone's node, so that new members cannot run there.
+func (m *Model) CloseZone(zone string) { m.closed[zone] = forever }
 
-// OpenZone ends what CloseZone began.
+// OpenZone reverts CloseZone.
 func (m *Model) OpenZone(zone string) { delete(m.closed, zone) }
 
-func (m *Model) openZones() {
+func (m *Model) tickZones() {
 	for _, zone := range keys(m.closed) {
 		if m.closed[zone]--; m.closed[zone] <= 0 {
 			delete(m.closed, zone)
@@ -40,9 +40,9 @@ func (m *Model) open() (all []string) {
 	return all
 }
 
-// settle gives a new pod its node, as the scheduler does: where its volume is, else mostly in
-// the zone with the fewest pods, for topology spread is only a preference.
-func (m *Model) settle(name string, chance *rand.Rand) {
+// schedule gives a new pod its node, as the scheduler does: in the zone of its volume, otherwise
+// mostly in the zone with the fewest pods, because topology spread is only a preference.
+func (m *Model) schedule(name string, rng *rand.Rand) {
 	p, d := m.pods[name], m.disks[name]
 	open := m.open()
 	switch {
@@ -50,8 +50,8 @@ func (m *Model) settle(name string, chance *rand.Rand) {
 		p.zone = d.zone
 	case len(open) == 0:
 		p.zone = allZones[0]
-	case chance.IntN(4) == 0:
-		p.zone = open[chance.IntN(len(open))]
+	case rng.IntN(4) == 0:
+		p.zone = open[rng.IntN(len(open))]
 	default:
 		p.zone = m.emptiest(open)
 	}
@@ -76,8 +76,8 @@ func (m *Model) emptiest(open []string) (found string) {
 	return found
 }
 
-func (m *Model) closeZone(_ string, chance *rand.Rand) string {
-	zone := allZones[chance.IntN(len(allZones))]
-	m.closed[zone] = 1 + chance.IntN(60)
+func (m *Model) closeZone(_ string, rng *rand.Rand) string {
+	zone := allZones[rng.IntN(len(allZones))]
+	m.closed[zone] = 1 + rng.IntN(60)
 	return fmt.Sprintf("the zone %s takes no new pods for %d ticks", zone, m.closed[zone])
 }

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// liar answers in etcd's place.
+// liar answers in place of etcd.
 type liar struct {
 	etcd *os.Process
 
@@ -18,7 +18,7 @@ type liar struct {
 	lie string
 }
 
-// order changes what is lied about.
+// order changes the reported health.
 func (l *liar) order(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ func (l *liar) says() string {
 	return l.lie
 }
 
-// health is the truth, or not.
+// health is the real or a false health.
 func (l *liar) health(w http.ResponseWriter, r *http.Request) {
 	switch l.says() {
 	case "/fine":

@@ -1,12 +1,12 @@
 //go:build linux
 
-// Command fakeetcd stands in etcd's place in an image, and runs the real etcd behind it. A test can have it lie to the
-// kubelet about etcd's health, and give etcd another clock than the rest of the world has.
+// Command fakeetcd replaces etcd in an image, and runs the real etcd behind it. A test can make it report a false health
+// to the kubelet, and give etcd another clock than the rest of the cluster.
 //
 //	IMPOSTOR_CLOCKS="etcd-1=10m,etcd-2=-10m"  etcd-1 is ten minutes ahead, etcd-2 ten behind
 //
-// At port 2399 it takes orders: /fine (etcd stands still, its health is said to be fine), /ill (etcd serves, its health
-// is said to be bad) and /honest. An order has been carried out when it is answered.
+// It accepts commands at port 2399: /fine (etcd is frozen and reported as healthy), /ill (etcd serves and is reported
+// as unhealthy) and /honest. An answer means that the command has taken effect.
 package main
 
 import (
@@ -21,7 +21,7 @@ import (
 	"time"
 )
 
-// metricsFlag is where etcd tells its health; the fake takes that place, and etcd gets another.
+// metricsFlag has the address at which etcd reports its health; fakeetcd uses it, and etcd gets another.
 const (
 	metricsFlag = "--listen-metrics-urls=http://"
 	outside     = "0.0.0.0:2381"
@@ -37,7 +37,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run runs etcd, and returns the code with which it ended.
+// run runs etcd, and returns its exit code.
 func run() (int, error) {
 	args, name := rewrite(os.Args[1:])
 	offset, err := offsetOf(name, os.Getenv("IMPOSTOR_CLOCKS"))
@@ -58,10 +58,10 @@ func run() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(state.ExitCode(), 0), nil // -1 is that of who was killed: by this machine, not by itself
+	return max(state.ExitCode(), 0), nil // -1 means killed by a signal, not exited by itself
 }
 
-// rewrite gives etcd another place to tell its health, and finds the member's name.
+// rewrite gives etcd another address for its health, and finds the member's name.
 func rewrite(args []string) (changed []string, name string) {
 	for _, arg := range args {
 		if arg == metricsFlag+outside {
@@ -84,7 +84,7 @@ func offsetOf(name, clocks string) (time.Duration, error) {
 	return 0, nil
 }
 
-// forward lets etcd end when the pod is to end.
+// forward terminates etcd when the pod terminates.
 func forward(etcd *os.Process) {
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, syscall.SIGTERM, syscall.SIGINT)

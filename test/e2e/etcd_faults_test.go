@@ -12,7 +12,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// alone is formed, for a test that hurts what others need.
+// alone is formed, for a test that disturbs shared components.
 func alone(t *testing.T, size int32) *cluster {
 	t.Helper()
 	c := lonelyCluster(t)
@@ -21,7 +21,7 @@ func alone(t *testing.T, size int32) *cluster {
 	return c
 }
 
-// watchLearners counts the most learners that the list ever had, until the test ends.
+// watchLearners records the largest number of learners in the list, until the test ends.
 func (c *cluster) watchLearners(t *testing.T) *atomic.Int32 {
 	t.Helper()
 	var most atomic.Int32
@@ -33,7 +33,7 @@ func (c *cluster) watchLearners(t *testing.T) *atomic.Int32 {
 	return &most
 }
 
-// meanwhile does it every so often, beside the test and until it ends.
+// meanwhile repeats the action in the background until the test ends.
 func meanwhile(t *testing.T, every time.Duration, do func(context.Context)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -72,9 +72,9 @@ func (c *cluster) learners(ctx context.Context) int32 {
 	return n
 }
 
-// TestEtcdOperatorDiesWhileScaling: killed at every change of the member list while the
-// size goes from 1 to 4 and to 2, each new operator goes on where the last one was.
-func TestEtcdOperatorDiesWhileScaling(t *testing.T) {
+// TestEtcdOperatorFailsWhileScaling: the operator is killed at every change of the member list
+// while the size changes from 1 to 4 and to 2. Each new operator continues.
+func TestEtcdOperatorFailsWhileScaling(t *testing.T) {
 	c := alone(t, 1)
 	w, most := c.write(t), c.watchLearners(t)
 	id := c.get(t).Status.ClusterID
@@ -97,8 +97,8 @@ func TestEtcdOperatorDiesWhileScaling(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdServesWhileANodeIsDown: the member is waited for, because a node that
-// restarts brings it back with its data, and it does.
+// TestEtcdServesWhileANodeIsDown: Governor waits for the member, because a restarted node
+// returns it with its data.
 func TestEtcdServesWhileANodeIsDown(t *testing.T) {
 	c := alone(t, 3)
 	before, w := c.get(t), c.write(t)
@@ -106,7 +106,7 @@ func TestEtcdServesWhileANodeIsDown(t *testing.T) {
 	node := c.pod(t, gone).Spec.NodeName
 	hurt(t, "node", "stop", node)
 	t.Cleanup(func() { hurt(t, "node", "start", node) })
-	eventually(t, "another member leads, and the loss is told", func(ctx context.Context) error {
+	eventually(t, "another member leads, and the loss is reported", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
 			return obj.Status.Leader != gone && obj.Status.Leader != "" && obj.Status.Phase == etcdv1.Degraded
 		})

@@ -18,7 +18,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// ask asks what the edit would do, also to a set that is not there.
+// ask previews the edit, also of a set that does not exist.
 func (s *podSet) ask(t *testing.T, question string, edit func(*appv1.PodSetSpec)) (report preview.Report) {
 	t.Helper()
 	eventually(t, "a preview is given", func(ctx context.Context) error {
@@ -61,13 +61,13 @@ func (s *podSet) history(t *testing.T) history.Log {
 	return book
 }
 
-// many is a step with how many pods it is about.
+// many is a step with the number of its pods.
 func many(s lifecycle.Step) string {
 	return fmt.Sprintf("%s %s %s of %s", s, s.Class, s.Reason, s.Args["pods"])
 }
 
-// TestPodSetDoesAsForetold previews creation, size, template and deletion with real pods, and compares.
-func TestPodSetDoesAsForetold(t *testing.T) {
+// TestPodSetChangesMatchPreview previews creation, size, template and deletion with real pods, and compares.
+func TestPodSetChangesMatchPreview(t *testing.T) {
 	s := newSet(t)
 	size := func(n int32) func(*appv1.PodSetSpec) {
 		return func(spec *appv1.PodSetSpec) { spec.Replicas = n }
@@ -95,17 +95,17 @@ func TestPodSetDoesAsForetold(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(done, planned); diff != "" || len(done) == 0 {
-			t.Errorf("%s: what was done (-) is not what was foretold (+): %s", change.name, diff)
+			t.Errorf("%s: the actual steps (-) differ from the preview (+): %s", change.name, diff)
 		}
 	}
-	s.goesAsForetold(t)
+	s.deletionMatchesPreview(t)
 }
 
-// goesAsForetold: Kubernetes clears up, without a step.
-func (s *podSet) goesAsForetold(t *testing.T) {
+// deletionMatchesPreview: Kubernetes deletes the pods, without a step.
+func (s *podSet) deletionMatchesPreview(t *testing.T) {
 	t.Helper()
 	if report := s.ask(t, preview.Delete, func(*appv1.PodSetSpec) {}); len(report.Actions()) != 0 || report.Reason != "Deleted" {
-		t.Errorf("its deletion is foretold so: %+v", report)
+		t.Errorf("the preview of its deletion is %+v", report)
 	}
 	if err := api.Delete(t.Context(), &appv1.PodSet{ObjectMeta: metav1.ObjectMeta{Namespace: s.key.Namespace, Name: contract.Set}}); err != nil {
 		t.Fatal(err)

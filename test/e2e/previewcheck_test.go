@@ -31,7 +31,7 @@ import (
 	"github.com/governor-dev/governor/test/previewcheck"
 )
 
-// observer sees what is provided for the cluster.
+// observer records the applied objects of the cluster.
 func (c *cluster) observer() previewcheck.Observer {
 	return previewcheck.Observer{
 		Client: api, Namespace: c.key.Namespace, Instance: c.key.Name, App: etcd.Name, Kinds: []schema.GroupVersionKind{
@@ -51,7 +51,7 @@ func look(t *testing.T, o previewcheck.Observer) previewcheck.Snapshot {
 	return seen
 }
 
-// happened holds what was foretold to what became of the objects.
+// happened compares the preview with the actual objects.
 func happened(t *testing.T, what string, report preview.Report, before, after previewcheck.Snapshot) {
 	t.Helper()
 	became, err := previewcheck.Changes(api.Scheme(), before, after)
@@ -59,34 +59,34 @@ func happened(t *testing.T, what string, report preview.Report, before, after pr
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(became, previewcheck.Sorted(report.Resources)); diff != "" {
-		t.Errorf("%s: what became of the objects (-) is not what was foretold (+): %s", what, diff)
+		t.Errorf("%s: the actual objects (-) differ from the preview (+): %s", what, diff)
 	}
 }
 
-// stepped holds what was foretold to the steps that were taken.
+// stepped compares the preview with the actual steps.
 func stepped(t *testing.T, what string, report preview.Report, entries []history.Entry) {
 	t.Helper()
 	if diff := cmp.Diff(taken(entries), inShort(report.Actions())); diff != "" {
-		t.Errorf("%s: what was done (-) is not what was foretold (+): %s", what, diff)
+		t.Errorf("%s: the actual steps (-) differ from the preview (+): %s", what, diff)
 	}
 }
 
-// doesAsForetold previews the edit, lets it happen, and compares.
-func (c *cluster) doesAsForetold(t *testing.T, what string, edit func(*etcdv1.EtcdClusterSpec)) {
+// matchesPreview previews the edit, applies it, and compares.
+func (c *cluster) matchesPreview(t *testing.T, what string, edit func(*etcdv1.EtcdClusterSpec)) {
 	t.Helper()
 	report := c.preview(t, edit)
 	before, begun := look(t, c.observer()), len(c.history(t).Entries)
 	c.Apply(t, edit)
 	c.settled(t)
 	if len(report.Actions()) == 0 && len(report.Resources) == 0 {
-		t.Errorf("%s: it is foretold that nothing happens", what)
+		t.Errorf("%s: the preview has no effect", what)
 	}
 	stepped(t, what, report, c.history(t).Entries[begun:])
 	happened(t, what, report, before, look(t, c.observer()))
 }
 
-// TestEtcdDoesAsForetold previews every kind of change of a real cluster, lets it happen, and compares steps and objects.
-func TestEtcdDoesAsForetold(t *testing.T) {
+// TestEtcdChangesMatchPreview previews every kind of change of a real cluster, applies it, and compares steps and objects.
+func TestEtcdChangesMatchPreview(t *testing.T) {
 	c := formed(t, 3, version("3.5"))
 	for _, change := range []struct {
 		name string
@@ -104,7 +104,7 @@ func TestEtcdDoesAsForetold(t *testing.T) {
 		{"none any more", func(s *etcdv1.EtcdClusterSpec) { s.NetworkPolicy.Enabled = false }},
 		{"a single member", func(s *etcdv1.EtcdClusterSpec) { s.Size = 1 }},
 	} {
-		c.doesAsForetold(t, change.name, change.edit)
+		c.matchesPreview(t, change.name, change.edit)
 	}
 	if err := c.history(t).Verify(); err != nil {
 		t.Error(err)
@@ -114,43 +114,43 @@ func TestEtcdDoesAsForetold(t *testing.T) {
 	}
 }
 
-// TestEtcdWithoutVolumesDoesAsForetold: a restart would lose data there, so members are replaced. Volumes that are to
-// stay are not foretold to go.
-func TestEtcdWithoutVolumesDoesAsForetold(t *testing.T) {
+// TestEtcdWithoutVolumesMatchesPreview: a restart would lose data, so members are replaced. The preview deletes
+// no retained volume.
+func TestEtcdWithoutVolumesMatchesPreview(t *testing.T) {
 	c := formed(t, 3, version("3.5"), func(s *etcdv1.EtcdClusterSpec) { s.Storage.Medium = etcdv1.Ephemeral })
-	c.doesAsForetold(t, "another release", version("3.6"))
-	c.goesAsForetold(t)
+	c.matchesPreview(t, "another release", version("3.6"))
+	c.deletionMatchesPreview(t)
 	c = &cluster{client.ObjectKey{Namespace: c.key.Namespace, Name: "kept"}, c.driver}
 	c.Apply(t, func(s *etcdv1.EtcdClusterSpec) { s.Size, s.Storage.Retention = 1, etcdv1.Retain })
 	c.settled(t)
-	c.goesAsForetold(t)
+	c.deletionMatchesPreview(t)
 }
 
-// TestEtcdInMemoryDoesAsForetold: what members in memory have is lost with their pods, so more of it replaces them.
-func TestEtcdInMemoryDoesAsForetold(t *testing.T) {
+// TestEtcdInMemoryMatchesPreview: members in memory lose their data with their pods, so a change replaces them.
+func TestEtcdInMemoryMatchesPreview(t *testing.T) {
 	inMemory := func(mebibytes string) func(*etcdv1.EtcdClusterSpec) {
 		size := resource.MustParse(mebibytes)
 		return func(s *etcdv1.EtcdClusterSpec) { s.Storage.Medium, s.Storage.Size = etcdv1.Memory, &size }
 	}
 	c := formed(t, 3, inMemory("128Mi"))
-	c.doesAsForetold(t, "more memory", inMemory("256Mi"))
-	c.doesAsForetold(t, "one member less", func(s *etcdv1.EtcdClusterSpec) { s.Size = 2 })
-	c.goesAsForetold(t)
+	c.matchesPreview(t, "more memory", inMemory("256Mi"))
+	c.matchesPreview(t, "one member less", func(s *etcdv1.EtcdClusterSpec) { s.Size = 2 })
+	c.deletionMatchesPreview(t)
 }
 
-// TestEtcdVolumesGrowAsForetold: nothing restarts, and a member that comes later has the larger volume from the start.
-func TestEtcdVolumesGrowAsForetold(t *testing.T) {
+// TestEtcdVolumeGrowthMatchesPreview: nothing restarts, and a later member has the larger volume from the start.
+func TestEtcdVolumeGrowthMatchesPreview(t *testing.T) {
 	sized := func(size string) func(*etcdv1.EtcdClusterSpec) {
 		q := resource.MustParse(size)
 		return func(s *etcdv1.EtcdClusterSpec) { s.Storage.Size = &q }
 	}
 	c := formed(t, 2, sized("1Gi"))
 	pods := []types.UID{c.pod(t, "etcd-0").UID, c.pod(t, "etcd-1").UID}
-	c.doesAsForetold(t, "larger volumes", sized("2Gi"))
+	c.matchesPreview(t, "larger volumes", sized("2Gi"))
 	if now := []types.UID{c.pod(t, "etcd-0").UID, c.pod(t, "etcd-1").UID}; !slices.Equal(now, pods) {
 		t.Errorf("the pods were %v and are %v", pods, now)
 	}
-	c.doesAsForetold(t, "larger volumes, and one member more", func(s *etcdv1.EtcdClusterSpec) {
+	c.matchesPreview(t, "larger volumes, and one member more", func(s *etcdv1.EtcdClusterSpec) {
 		sized("3Gi")(s)
 		s.Size = 3
 	})
@@ -165,8 +165,8 @@ func TestEtcdVolumesGrowAsForetold(t *testing.T) {
 	}
 }
 
-// TestEtcdComesAndGoesAsForetold previews the creation and the deletion.
-func TestEtcdComesAndGoesAsForetold(t *testing.T) {
+// TestEtcdCreationAndDeletionMatchPreview previews the creation and the deletion.
+func TestEtcdCreationAndDeletionMatchPreview(t *testing.T) {
 	c := newCluster(t)
 	want := func() *etcdv1.EtcdCluster {
 		obj := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: c.key.Name}}
@@ -192,11 +192,11 @@ func TestEtcdComesAndGoesAsForetold(t *testing.T) {
 	c.settled(t)
 	stepped(t, "creation", report, c.history(t).Entries)
 	happened(t, "creation", report, nil, look(t, c.observer()))
-	c.goesAsForetold(t)
+	c.deletionMatchesPreview(t)
 }
 
-// goesAsForetold deletes the cluster: one step, of which Kubernetes does the rest.
-func (c *cluster) goesAsForetold(t *testing.T) {
+// deletionMatchesPreview deletes the cluster: one step, and Kubernetes does the rest.
+func (c *cluster) deletionMatchesPreview(t *testing.T) {
 	t.Helper()
 	report := c.ask(t, preview.Delete, func(*etcdv1.EtcdClusterSpec) {})
 	if a := report.Actions(); len(a) != 1 || a[0].Name != etcd.DeleteCluster || !report.Settles() {
@@ -215,9 +215,9 @@ func (c *cluster) goesAsForetold(t *testing.T) {
 	happened(t, "deletion", report, before, nil)
 }
 
-// TestEtcdTrustsAnewAsForetold: an authority is lost while the cluster is paused, and what is foretold then is done when
-// it is resumed.
-func TestEtcdTrustsAnewAsForetold(t *testing.T) {
+// TestEtcdNewAuthorityMatchesPreview: an authority is lost while the cluster is paused, and the operator follows the preview
+// after the pause.
+func TestEtcdNewAuthorityMatchesPreview(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
 	pause := func(on bool) func(*etcdv1.EtcdClusterSpec) {
 		return func(spec *etcdv1.EtcdClusterSpec) { spec.Paused = on }
@@ -229,11 +229,11 @@ func TestEtcdTrustsAnewAsForetold(t *testing.T) {
 		})
 	})
 	must(t, "-n", c.key.Namespace, "delete", "secret", "etcd-peer-ca")
-	c.doesAsForetold(t, "another authority", pause(false))
+	c.matchesPreview(t, "another authority", pause(false))
 }
 
-// TestMemcachedDoesAsForetold is as in envtest, with what Kubernetes itself does besides.
-func TestMemcachedDoesAsForetold(t *testing.T) {
+// TestMemcachedChangesMatchPreview is as in envtest, with the effects of Kubernetes' own controllers.
+func TestMemcachedChangesMatchPreview(t *testing.T) {
 	i := ready(t, 1)
 	o := previewcheck.Observer{
 		Client: api, Namespace: i.key.Namespace, Instance: i.key.Name, App: memcached.Name, Kinds: []schema.GroupVersionKind{
@@ -264,7 +264,7 @@ func TestMemcachedDoesAsForetold(t *testing.T) {
 	happened(t, "deletion", report, before, nil)
 }
 
-// ask asks what the edit would do, or the deletion.
+// ask previews the edit, or the deletion.
 func (i *instance) ask(t *testing.T, question string, edit func(*cachev1.MemcachedSpec)) (report preview.Report) {
 	t.Helper()
 	eventually(t, "a preview is given", func(ctx context.Context) error {
@@ -286,8 +286,8 @@ func (i *instance) ask(t *testing.T, question string, edit func(*cachev1.Memcach
 	return report
 }
 
-// TestLegacyManifestsArePlanned: what applying a manifest of v1beta2 would do is told
-// in it, for an object that is not there and for one that is.
+// TestLegacyManifestsArePlanned: the preview of a v1beta2 manifest works for a new and
+// for an existing object.
 func TestLegacyManifestsArePlanned(t *testing.T) {
 	c := newCluster(t)
 	said, code := plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 1))
@@ -314,7 +314,7 @@ func TestLegacyManifestsArePlanned(t *testing.T) {
 	happened(t, "through v1beta2", report, before, look(t, c.observer()))
 }
 
-// legacy writes the manifest of a cluster of that size as users of v1beta2 have it.
+// legacy writes the v1beta2 manifest of a cluster of that size.
 func (c *cluster) legacy(t *testing.T, size int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "legacy.yaml")

@@ -28,9 +28,9 @@ func must(t *testing.T, args ...string) string {
 	return out
 }
 
-// TestTheOperatorStopped: instances run on, Kubernetes itself replaces their pods, and a waiting wish is fulfilled when
-// the operator is back.
-func TestTheOperatorStopped(t *testing.T) {
+// TestInstancesServeWhileOperatorIsStopped: instances continue to run, Kubernetes replaces their pods, and the operator makes a pending
+// change after its return.
+func TestInstancesServeWhileOperatorIsStopped(t *testing.T) {
 	i := ready(t, 2)
 	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
 	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
@@ -48,7 +48,7 @@ func TestTheOperatorStopped(t *testing.T) {
 	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 }
 
-// answer tells whether so many real servers say that they are of that version.
+// answer reports whether the given number of real servers report that version.
 func (i *instance) answer(t *testing.T, want int, version string) error {
 	t.Helper()
 	got := 0
@@ -65,8 +65,8 @@ func (i *instance) answer(t *testing.T, want int, version string) error {
 	return nil
 }
 
-// TestTheLeaderDies: the standby takes over.
-func TestTheLeaderDies(t *testing.T) {
+// TestStandbyTakesOver: the standby takes over.
+func TestStandbyTakesOver(t *testing.T) {
 	i := ready(t, 1)
 	holder := must(t, "-n", "governor-system", "get", "lease", "governor.governor.dev", "-o", "jsonpath={.spec.holderIdentity}")
 	pod, _, _ := strings.Cut(holder, "_")
@@ -78,8 +78,8 @@ func TestTheLeaderDies(t *testing.T) {
 	}
 }
 
-// TestTheAPIServerIsAwayForAMinute: caches and etcd answer meanwhile; afterwards the operator goes on by itself.
-func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
+// TestAPIServerOutage: caches and etcd answer during the outage; afterwards the operator continues by itself.
+func TestAPIServerOutage(t *testing.T) {
 	i, c := ready(t, 2), alone(t, 3)
 	pods, w := i.pods(t), c.write(t)
 	eventually(t, "a client writes to etcd", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
@@ -102,11 +102,11 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 		}
 	}
 	if gap := w.LongestGap(began); gap > election {
-		t.Errorf("while the API server was away nobody could write to etcd for %s", gap)
+		t.Errorf("during the outage of the API server no client could write to etcd for %s", gap)
 	}
 	hurt(t, "apiserver", "start")
 	eventually(t, "the API server takes a wish", func(context.Context) error { return i.scaleTo(t, 3) })
-	// The process lives on and knows the lease, so that it does not wait until the lease ends.
+	// The process continues and knows the Lease, so it does not wait until the Lease expires.
 	within(t, 10*time.Second, "the operator passes it on", func(context.Context) error { return i.provided(t, 3) })
 	i.Settles(t, lifecycle.OutcomeSettled, "AllAnswer")
 	for pod, count := range restarts(t) {
@@ -118,8 +118,8 @@ func TestTheAPIServerIsAwayForAMinute(t *testing.T) {
 	kept(t, w)
 }
 
-// provided tells whether the Deployment asks for so many pods. Kubernetes' own controllers take up to a minute after an
-// outage until they look again.
+// provided reports whether the Deployment requests the given number of pods. Kubernetes' controllers take up to a
+// minute after an outage to resume.
 func (i *instance) provided(t *testing.T, size int32) error {
 	t.Helper()
 	var d appsv1.Deployment
@@ -142,7 +142,7 @@ func (i *instance) scaleTo(t *testing.T, size int32) error {
 	return api.Update(t.Context(), m)
 }
 
-// sameNames tells whether every pod of before is among after.
+// sameNames reports whether every pod of before is among after.
 func sameNames(before, after []corev1.Pod) bool {
 	there := map[string]bool{}
 	for _, p := range after {
@@ -156,8 +156,8 @@ func sameNames(before, after []corev1.Pod) bool {
 	return true
 }
 
-// TestANodeIsLost: its servers come back elsewhere, and what is told is true meanwhile.
-func TestANodeIsLost(t *testing.T) {
+// TestNodeLoss: its servers move to another node, and the status is correct meanwhile.
+func TestNodeLoss(t *testing.T) {
 	i := ready(t, 3)
 	node := i.pods(t)[0].Spec.NodeName
 	hurt(t, "node", "stop", node)
@@ -171,8 +171,8 @@ func TestANodeIsLost(t *testing.T) {
 	}
 }
 
-// TestTheCRDIsRemoved: the operator lives on, and serves again when the CRD is back.
-func TestTheCRDIsRemoved(t *testing.T) {
+// TestCRDRemovalAndReturn: the operator continues to run, and reconciles again when the CRD is restored.
+func TestCRDRemovalAndReturn(t *testing.T) {
 	const crd = "memcacheds.cache.example.com"
 	if err := install(); err != nil {
 		t.Fatal(err)
@@ -207,8 +207,8 @@ func restarts(t *testing.T) map[string]int32 {
 	return counts
 }
 
-// TestTheNamespaceGoesWhileTheOperatorIsDown: nothing holds it back.
-func TestTheNamespaceGoesWhileTheOperatorIsDown(t *testing.T) {
+// TestNamespaceDeletionWhileOperatorIsDown: nothing delays it.
+func TestNamespaceDeletionWhileOperatorIsDown(t *testing.T) {
 	i := ready(t, 1)
 	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
 	t.Cleanup(func() {
@@ -229,8 +229,8 @@ func TestTheNamespaceGoesWhileTheOperatorIsDown(t *testing.T) {
 	})
 }
 
-// TestUninstall removes the operator but not its CRDs: instances run on, and a new installation takes them over without
-// a restart.
+// TestUninstall removes the operator but not its CRDs: instances continue to run, and a new installation adopts them
+// without a restart.
 func TestUninstall(t *testing.T) {
 	i := ready(t, 2)
 	pods := i.pods(t)
@@ -248,8 +248,8 @@ func TestUninstall(t *testing.T) {
 	}
 }
 
-// TestNothingIsForbidden reads what the operator has said: with its own roles it must have been allowed all that it tried.
-func TestNothingIsForbidden(t *testing.T) {
+// TestOperatorRolesSuffice reads the operator's log: its roles must have permitted all of its requests.
+func TestOperatorRolesSuffice(t *testing.T) {
 	ready(t, 1)
 	logs := must(t, "-n", "governor-system", "logs", "-l", "app.kubernetes.io/name=governor", "--tail=-1")
 	for line := range strings.Lines(logs) {

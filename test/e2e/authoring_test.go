@@ -32,7 +32,7 @@ func terminal(t *testing.T) []string {
 	}
 }
 
-// removed takes an operator of others away when the test has ended, as far as it is there.
+// removed deletes the operator of another project at the end of the test.
 func removed(t *testing.T, manifest string) {
 	t.Cleanup(func() {
 		if _, err := kubectl("delete", "--ignore-not-found", "--timeout=90s", "-f", manifest); err != nil {
@@ -42,7 +42,7 @@ func removed(t *testing.T, manifest string) {
 }
 
 // The guide for authors from nothing to an upgrade, as a reader with a cluster goes through it.
-func TestTheGuideOnACluster(t *testing.T) {
+func TestAuthoringGuide(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")
 	if err != nil {
@@ -74,7 +74,7 @@ func (f factory) run(t *testing.T, script string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// fault lets the machine go wrong; {} mends it.
+// fault makes the machine fail; {} ends the fault.
 func (f factory) fault(t *testing.T, what string) {
 	t.Helper()
 	f.run(t, fmt.Sprintf(`ns=$(kubectl config view --minify -o jsonpath={..namespace})
@@ -88,7 +88,7 @@ func (f factory) candy(t *testing.T, name, flavor string) {
 END`, name, flavor))
 }
 
-// shows waits until the line of the candy in kubectl get cn is the columns, of which "*" is anything but nothing.
+// shows waits until kubectl get cn prints the columns for the candy, where "*" is any value.
 func (f factory) shows(t *testing.T, name, columns string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("kubectl get cn shows %s with %s", name, columns), func(context.Context) error {
@@ -109,9 +109,9 @@ func (f factory) field(t *testing.T, name, path string) string {
 	return f.run(t, fmt.Sprintf("kubectl get cn %s -o jsonpath='%s'", name, path))
 }
 
-// A system outside of Kubernetes, in the fold: what it makes is measured, what is wrong is disposed of, nothing is while
-// it is silent, and a machine that is silent for good holds no deletion up.
-func TestTheChocolateFactory(t *testing.T) {
+// A system outside of Kubernetes: Governor measures its products and disposes of wrong ones, but of none while the
+// machine is silent. A machine that stays silent does not block a deletion.
+func TestChocolateFactory(t *testing.T) {
 	t.Parallel()
 	f := factory{terminal(t)}
 	removed(t, "../../examples/chocolate-factory/install.yaml")
@@ -144,7 +144,7 @@ func TestTheChocolateFactory(t *testing.T) {
 		return nil
 	})
 	f.fault(t, `{"down": true}`)
-	eventually(t, "it is told that nothing is known", func(context.Context) error {
+	eventually(t, "the status reports that nothing is known", func(context.Context) error {
 		if answers := f.field(t, "late", `{.status.conditions[?(@.type=="MachineAnswers")].status}`); answers != "Unknown" {
 			return fmt.Errorf("%w: MachineAnswers is %q", errNotYet, answers)
 		}

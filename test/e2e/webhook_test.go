@@ -31,9 +31,9 @@ func (i *instance) advised(context.Context) error {
 	return nil
 }
 
-// Users are advised while replicas come and go and the certificate is lost, and are
-// not held up when nobody is there to advise.
-func TestUsersAreAdvised(t *testing.T) {
+// Users get warnings while replicas start and stop and the certificate is lost. Their requests
+// do not wait while no replica can answer.
+func TestWarningsWhileReplicasChange(t *testing.T) {
 	i := newInstance(t)
 	eventually(t, "users are advised", i.advised)
 	must(t, "-n", "governor-system", "rollout", "restart", "deployment/governor")
@@ -60,7 +60,7 @@ func webhookSecret(t *testing.T) (*corev1.Secret, *admissionregistrationv1.Valid
 	return secret, config
 }
 
-// expire puts a certificate in the Secret that expired long ago, with an authority that everybody trusts.
+// expire puts a certificate in the Secret that expired long ago, with an authority that every client trusts.
 func expire(t *testing.T) []byte {
 	t.Helper()
 	eventually(t, "there is a certificate", func(ctx context.Context) error {
@@ -85,7 +85,7 @@ func expire(t *testing.T) []byte {
 	return data["tls.crt"]
 }
 
-// replaced tells whether another certificate is kept and trusted. Meanwhile nobody may be held up.
+// replaced reports whether another certificate is stored and trusted. Meanwhile no user may be delayed.
 func (i *instance) replaced(t *testing.T, useless []byte) error {
 	t.Helper()
 	i.heldUp(t)
@@ -96,7 +96,7 @@ func (i *instance) replaced(t *testing.T, useless []byte) error {
 	return nil
 }
 
-// heldUp fails if a user must wait, or is refused.
+// heldUp fails if a request is delayed or refused.
 func (i *instance) heldUp(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -106,8 +106,8 @@ func (i *instance) heldUp(t *testing.T) {
 	}
 }
 
-// TestTheCertificateExpired: it is replaced at once, under a running operator and by one that was away meanwhile.
-func TestTheCertificateExpired(t *testing.T) {
+// TestExpiredWebhookCertificateIsReplaced: at once by a running operator, and by one that was down meanwhile.
+func TestExpiredWebhookCertificateIsReplaced(t *testing.T) {
 	i := newInstance(t)
 	eventually(t, "users are advised", i.advised)
 	useless, began := expire(t), time.Now()
@@ -129,7 +129,7 @@ func TestTheCertificateExpired(t *testing.T) {
 		i.heldUp(t)
 	}
 	if err := i.replaced(t, useless); err == nil {
-		t.Error("nobody is there, and yet the certificate was replaced: this proves nothing")
+		t.Error("the certificate was replaced without an operator: the test is invalid")
 	}
 	if err := install(); err != nil {
 		t.Fatal(err)

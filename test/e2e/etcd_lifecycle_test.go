@@ -19,9 +19,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// election is how long nobody may be able to write when a leader is lost. etcd needs
-// one or two seconds for another; the rest is for a machine on which many clusters
-// run at once. A lost quorum lasts longer.
+// election is how long writes may fail after the loss of a leader. etcd elects another in one or
+// two seconds; the rest allows for a machine with many clusters. A lost quorum lasts longer.
 const election = 20 * time.Second
 
 func version(v string) func(*etcdv1.EtcdClusterSpec) {
@@ -52,7 +51,7 @@ func condition(t *testing.T, obj *etcdv1.EtcdCluster, kind string) metav1.Condit
 	return *c
 }
 
-// TestEtcdFiveMembersOfTheDefaultVersion: and its version is written down.
+// TestEtcdFiveMembersOfTheDefaultVersion: the status records the chosen version.
 func TestEtcdFiveMembersOfTheDefaultVersion(t *testing.T) {
 	c := formed(t, 5)
 	obj := c.running(t, etcd.Newest)
@@ -64,16 +63,16 @@ func TestEtcdFiveMembersOfTheDefaultVersion(t *testing.T) {
 	}
 }
 
-// TestEtcdEvenSizesAreToldToBeIdle: two members tolerate no more than one.
-func TestEtcdEvenSizesAreToldToBeIdle(t *testing.T) {
+// TestEtcdEvenSizeReportsNoAddedTolerance: two members tolerate no more failures than one.
+func TestEtcdEvenSizeReportsNoAddedTolerance(t *testing.T) {
 	c := formed(t, 2)
 	if f := condition(t, c.get(t), "FaultTolerant"); f.Reason != "EvenSize" || f.Status != metav1.ConditionFalse {
 		t.Errorf("the condition is %+v", f)
 	}
 }
 
-// TestEtcdEveryMinorReleaseRunsAndGrows: before 3.4 a member joins as a voter, and
-// any release named without its patch means its newest.
+// TestEtcdEveryMinorReleaseRunsAndGrows: before 3.4 a member joins as a voter, and a release
+// without a patch stands for its newest one.
 func TestEtcdEveryMinorReleaseRunsAndGrows(t *testing.T) {
 	for minor, want := range map[string]string{"3.3": "3.3.25", "3.4": "3.4.23", "3.5": "3.5.35", "3.7": "3.7.3"} {
 		t.Run(minor, func(t *testing.T) {
@@ -86,13 +85,13 @@ func TestEtcdEveryMinorReleaseRunsAndGrows(t *testing.T) {
 	}
 }
 
-// TestEtcdMindsAreChanged: 3→5→3→7→3 without waiting for the end, under a writer.
-func TestEtcdMindsAreChanged(t *testing.T) {
+// TestEtcdSizeChangesWhileScaling: 3→5→3→7→3 without waiting for each, while a client writes.
+func TestEtcdSizeChangesWhileScaling(t *testing.T) {
 	c := formed(t, 3)
 	w := c.write(t)
 	for _, wish := range []struct{ size, until int32 }{{5, 4}, {3, 4}, {7, 5}, {3, 5}} {
 		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = wish.size })
-		// Members go in less time than it takes to look.
+		// Members may be removed faster than the test polls.
 		reached := func(obj *etcdv1.EtcdCluster) bool {
 			has, grows := obj.Status.Replicas, wish.size > wish.until
 			return obj.Status.ObservedGeneration == obj.Generation && (grows && has >= wish.until || !grows && has <= wish.until)
@@ -105,7 +104,7 @@ func TestEtcdMindsAreChanged(t *testing.T) {
 	c.noOrphans(t)
 	kept(t, w)
 	if gap := w.Stats().LongestGap; gap > election {
-		t.Errorf("for %s nobody could write", gap)
+		t.Errorf("no client could write for %s", gap)
 	}
 }
 
@@ -117,7 +116,7 @@ func (c *cluster) has(ctx context.Context, is func(*etcdv1.EtcdCluster) bool) er
 	return err
 }
 
-// noOrphans: Kubernetes has exactly what the members need.
+// noOrphans checks that Kubernetes has exactly the objects of the members.
 func (c *cluster) noOrphans(t *testing.T) {
 	t.Helper()
 	var members []string
@@ -151,8 +150,8 @@ func (c *cluster) owners(ctx context.Context, list client.ObjectList) ([]string,
 	return found, err
 }
 
-// TestEtcdUpgradesUnderAWriter: from 3.5 to 3.6, member by member, without losing the
-// quorum; then a change of its options the same way.
+// TestEtcdUpgradesUnderAWriter: from 3.5 to 3.6, member by member, without losing the quorum;
+// then a change of the options in the same way.
 func TestEtcdUpgradesUnderAWriter(t *testing.T) {
 	c := formed(t, 3, version("3.5.35"))
 	w := c.write(t)
@@ -162,13 +161,13 @@ func TestEtcdUpgradesUnderAWriter(t *testing.T) {
 		t.Errorf("the cluster was %s, and is %s", before, id)
 	}
 	if gap := w.Stats().LongestGap; gap > election {
-		t.Errorf("during the upgrade nobody could write for %s", gap)
+		t.Errorf("during the upgrade no client could write for %s", gap)
 	}
 	began := time.Now()
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.SnapshotCount = 5000 })
 	c.settled(t)
 	if gap := w.LongestGap(began); gap > election {
-		t.Errorf("during the change of an option nobody could write for %s", gap)
+		t.Errorf("during the change of an option no client could write for %s", gap)
 	}
 	for _, p := range c.pods(t) {
 		if !slices.Contains(p.Spec.Containers[0].Args, "--snapshot-count=5000") {
@@ -178,8 +177,8 @@ func TestEtcdUpgradesUnderAWriter(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdGoesThroughEveryMinorRelease: 3.4 to 3.6 by way of 3.5, one at a time.
-func TestEtcdGoesThroughEveryMinorRelease(t *testing.T) {
+// TestEtcdUpgradesThroughEveryMinorRelease: 3.4 to 3.6 through 3.5, one at a time.
+func TestEtcdUpgradesThroughEveryMinorRelease(t *testing.T) {
 	c := formed(t, 1, version("3.4"))
 	c.Apply(t, version("3.6"))
 	c.running(t, "3.6.16")
