@@ -40,17 +40,17 @@ func approveCommand(s *session) *cobra.Command {
 	a := &approval{session: s}
 	cmd := &cobra.Command{
 		Use:   "approve TYPE/NAME",
-		Short: "Let Governor take exactly the steps that it plans now",
-		Long: `Let Governor take exactly the steps that it plans now for an object, which a policy holds
-until somebody approves. The plan is shown first, and on a terminal you are asked. The
-approval names every step, ends by itself, and is worth nothing once the object is
-changed or the plan becomes another; kubectl governor revoke takes it back.
+		Short: "Approve the present plan of an object",
+		Long: `Approve the present plan of an object, whose steps a policy holds. The command shows the
+plan, and on a terminal asks for confirmation. The approval names every step and expires.
+It is no longer valid after the object or the plan has changed. To delete it, use
+kubectl governor revoke.
 
-In a pipeline, let somebody look at the plan and approve what was seen, no other plan:
-plan -o json has its stepsDigest.`,
+In a pipeline, approve exactly the plan that a person has reviewed: plan -o json has its
+stepsDigest.`,
 		Example: `  kubectl governor approve etcd/my-cluster --reason "change 4711" --for 2h
 
-  # approve what was seen before, without a terminal
+  # approve a reviewed plan, without a terminal
   digest=$(kubectl governor plan etcd my-cluster -o json | jq -r .stepsDigest)
   kubectl governor approve etcd my-cluster --steps-digest "$digest" --yes`,
 		Args:              cobra.RangeArgs(1, 2),
@@ -58,10 +58,10 @@ plan -o json has its stepsDigest.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&a.reason, "reason", "", "why, for the history")
-	f.DurationVar(&a.lasts, "for", time.Hour, "how long a step may begin, such as 30m")
+	f.StringVar(&a.reason, "reason", "", "the reason, for the history")
+	f.DurationVar(&a.lasts, "for", time.Hour, "how long steps may begin, such as 30m")
 	f.StringVar(&a.digest, "steps-digest", "", "approve only the plan with this digest, see plan -o json")
-	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask")
+	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation")
 	a.add(cmd, formatName)
 	return cmd
 }
@@ -95,7 +95,7 @@ func (a *approval) run(ctx context.Context, args []string) error {
 	return a.write(a.session, made, func() { a.print(t, made) })
 }
 
-// plan asks for the plan of the object as it is, and shows it to a person.
+// plan requests the plan of the unchanged object, and prints it unless -o is for programs.
 func (a *approval) plan(ctx context.Context, args []string) (*target, preview.Report, error) {
 	p := &plan{session: a.session}
 	t, err := p.subject(args)
@@ -109,21 +109,21 @@ func (a *approval) plan(ctx context.Context, args []string) (*target, preview.Re
 	return t, report, err
 }
 
-// approvable are the steps of the plan, if somebody can approve it.
+// approvable returns the steps of the plan, or an error if it cannot be approved.
 func (a *approval) approvable(t *target, r preview.Report) ([]v1alpha1.ApprovedStep, error) {
 	steps := approved(r.Plan)
 	switch {
 	case len(steps) == 0:
 		return nil, fmt.Errorf("there is nothing to approve: no step is planned for %s", t)
 	case r.Omitted > 0:
-		return nil, fmt.Errorf("the plan has %d steps more than can be shown, and nobody approves what was not seen: change less at once", r.Omitted)
+		return nil, fmt.Errorf("the plan has %d more steps than can be shown, and only shown steps can be approved: make a smaller change", r.Omitted)
 	case a.digest != "" && a.digest != digest(steps):
-		return nil, fmt.Errorf("the plan is another one by now: its digest is %s, not %s. Look at it with kubectl governor plan %s", digest(steps), a.digest, t)
+		return nil, fmt.Errorf("the plan has changed: its digest is %s, not %s. Review it with kubectl governor plan %s", digest(steps), a.digest, t)
 	}
 	return steps, nil
 }
 
-// approved are the steps of a plan as an Approval has them.
+// approved converts the steps of a plan to those of an Approval.
 func approved(p preview.Plan) (steps []v1alpha1.ApprovedStep) {
 	for _, s := range p.Actions() {
 		steps = append(steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
@@ -131,7 +131,7 @@ func approved(p preview.Plan) (steps []v1alpha1.ApprovedStep) {
 	return steps
 }
 
-// digest tells one plan from another.
+// digest identifies a plan.
 func digest(steps []v1alpha1.ApprovedStep) string {
 	raw, err := json.Marshal(steps)
 	if err != nil || len(steps) == 0 {
@@ -141,13 +141,13 @@ func digest(steps []v1alpha1.ApprovedStep) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// confirm asks the person at the terminal.
+// confirm asks the user at the terminal.
 func (a *approval) confirm(steps int) error {
 	switch {
 	case a.yes:
 		return nil
 	case !a.asks:
-		return errors.New("there is no terminal to ask at: add --yes, best with --steps-digest, to approve without being asked")
+		return errors.New("there is no terminal for the confirmation: add --yes, preferably with --steps-digest")
 	}
 	_, _ = fmt.Fprintf(a.ErrOut, "Approve %s for %s? [y/N] ", plural(steps, "step"), brief(a.lasts))
 	answer, err := bufio.NewReader(a.In).ReadString('\n')
@@ -198,7 +198,7 @@ func (a *approval) create(ctx context.Context, t *target, steps []v1alpha1.Appro
 	return stored, runtime.DefaultUnstructuredConverter.FromUnstructured(made.Object, stored)
 }
 
-// withoutApprovals explains an answer that says only that something was not found.
+// withoutApprovals explains a NotFound error of the Approval API.
 func withoutApprovals(err error) error {
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("this cluster has no Approvals (%s): install Governor's present dist/install.yaml: %w", v1alpha1.GroupVersion, err)
@@ -206,14 +206,14 @@ func withoutApprovals(err error) error {
 	return err
 }
 
-// whoAmI is the user's name, as the API server knows it.
+// whoAmI returns the user name that the API server authenticated.
 func (t *target) whoAmI(ctx context.Context) (string, error) {
 	gv := authenticationv1.SchemeGroupVersion
 	review, err := t.all.Resource(gv.WithResource("selfsubjectreviews")).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": gv.String(), "kind": "SelfSubjectReview",
 	}}, metav1.CreateOptions{})
 	if err != nil {
-		return "", fmt.Errorf("the API server does not say who you are: %w", err)
+		return "", fmt.Errorf("cannot read your user name from the API server: %w", err)
 	}
 	name, _, err := unstructured.NestedString(review.Object, "status", "userInfo", "username")
 	return name, err

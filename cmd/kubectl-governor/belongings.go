@@ -16,18 +16,18 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// belongings are what an object has in the cluster.
+// belongings are the members and volumes of an object in the cluster.
 type belongings struct {
-	// Members are the workloads, or the pods that have none.
+	// Members are the workloads, and the pods without a workload.
 	Members []member `json:"members"`
-	// Loose are volumes that no pod has.
+	// Loose are volumes that no pod uses.
 	Loose []volume `json:"looseVolumes,omitempty"`
 }
 
 // member is one workload, such as the StatefulSet of a member.
 type member struct {
 	Name string `json:"name"`
-	// What the object's status says of the member, if it does.
+	// Role, Health, Version and Trouble are from the object's status; empty without it.
 	Role    string `json:"role,omitempty"`
 	Health  string `json:"health,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -50,7 +50,7 @@ type volume struct {
 	Size  string `json:"size,omitempty"`
 }
 
-// belongings are the sources of what belongs to the object: pods, claims, and workloads.
+// belongings returns the sources of the object's pods, claims and workloads.
 func (t *target) belongings() []source {
 	selector := labels.SelectorFromSet(labels.Set{lifecycle.LabelInstance: t.GetName()}).String() + "," + lifecycle.LabelApp
 	sources := []source{
@@ -63,7 +63,7 @@ func (t *target) belongings() []source {
 	return sources
 }
 
-// grow puts together what was found of the object.
+// grow builds the tree of the object from the found objects.
 func grow(obj *unstructured.Unstructured, found catch) belongings {
 	found = own(obj, found)
 	left := map[string]volume{}
@@ -78,7 +78,7 @@ func grow(obj *unstructured.Unstructured, found catch) belongings {
 	for _, workload := range slices.Concat(found[2], found[3]) {
 		members[workload.GetName()] = &member{Name: workload.GetName()}
 	}
-	for _, m := range told(obj) {
+	for _, m := range statusMembers(obj) {
 		members[m.Name] = &m
 	}
 	for _, p := range as[corev1.Pod](found[0]) {
@@ -100,8 +100,8 @@ func grow(obj *unstructured.Unstructured, found catch) belongings {
 	return all
 }
 
-// own leaves out what belongs to an object of the same name and another kind: the
-// application's label on what the object owns tells them apart.
+// own drops objects that belong to an instance of the same name and another kind. The
+// application's label on the objects that the instance owns distinguishes them.
 func own(obj *unstructured.Unstructured, found catch) catch {
 	apps := map[string]bool{}
 	for _, some := range found {
@@ -125,8 +125,8 @@ func own(obj *unstructured.Unstructured, found catch) catch {
 	return ours
 }
 
-// told are the members of which the object's status says more than a name.
-func told(obj *unstructured.Unstructured) (all []member) {
+// statusMembers returns the members of the object's status that have more than a name.
+func statusMembers(obj *unstructured.Unstructured) (all []member) {
 	for _, of := range records(obj) {
 		word := func(key string) string { s, _ := of[key].(string); return s }
 		if len(of) > 1 {
@@ -138,8 +138,8 @@ func told(obj *unstructured.Unstructured) (all []member) {
 	return all
 }
 
-// owner is the workload of a pod; a Deployment for its ReplicaSets, and the pod
-// itself if the object has no workload.
+// owner returns the name of a pod's workload: the Deployment for its ReplicaSets, and the
+// pod itself if the object has no workload.
 func owner(p *corev1.Pod, obj *unstructured.Unstructured) string {
 	c := metav1.GetControllerOf(p)
 	switch {
@@ -151,7 +151,7 @@ func owner(p *corev1.Pod, obj *unstructured.Unstructured) string {
 	return c.Name
 }
 
-// podOf takes the pod's volumes out of those that are left.
+// podOf converts the pod, and moves its volumes out of left.
 func podOf(p *corev1.Pod, left map[string]volume) pod {
 	of := pod{Name: p.Name, Health: health(p), Node: p.Spec.NodeName}
 	if len(p.Spec.Containers) > 0 {
@@ -175,7 +175,7 @@ func podOf(p *corev1.Pod, left map[string]volume) pod {
 	return of
 }
 
-// health is a pod's state in a word, and why if it is not ready.
+// health returns a pod's state in one word, with the reason if it is not ready.
 func health(p *corev1.Pod) string {
 	if p.DeletionTimestamp != nil {
 		return "Leaving"

@@ -36,17 +36,17 @@ func chaosCommand(s *session) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chaos TYPE/NAME... | TYPE -l SELECTOR",
 		Short: "Disturb instances within limits, and report how they heal",
-		Long: fmt.Sprintf(`Disturb instances within limits, and report how they heal. Pods are deleted, evicted and
-isolated; configuration that the operator restores is deleted and edited. No manipulation
-takes a volume, or a pod that keeps data without one.
+		Long: fmt.Sprintf(`Disturb instances within limits, and report how they heal. The command deletes, evicts and
+isolates pods, and deletes and edits configuration that the operator restores. It deletes
+no volume, and no pod that keeps data without a volume.
 
-Each manipulation begins only while its instance is Ready, nothing changes, and no policy
-holds it. The experiment ends at the first violated promise: an instance that has not
-healed in time, or more pods away than its PodDisruptionBudget permits. What lasts, such
-as a NetworkPolicy, is undone in any case, also after Ctrl-C.
+A manipulation begins only while its instance is Ready, no change is under way, and no
+policy holds it. The experiment ends at the first violated promise: an instance does not
+heal in time, or has fewer pods than its PodDisruptionBudget requires. Lasting
+manipulations, such as a NetworkPolicy, are always reverted, also after Ctrl-C.
 
 The namespace must permit it: kubectl label namespace NAME %s=%s`, experiment.OptInLabel, experiment.OptInValue),
-		Example: `  # what there is, and what would be done
+		Example: `  # list the manipulations, and plan an experiment
   kubectl governor chaos --list
   kubectl governor chaos etcd/my-cluster --budget 6 --for 30m --seed 42 --dry-run
 
@@ -64,18 +64,18 @@ The namespace must permit it: kubectl label namespace NAME %s=%s`, experiment.Op
 
 func (m *monkey) addFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.IntVar(&m.limits.Budget, "budget", 0, "how many manipulations are done (required)")
-	f.DurationVar(&m.limits.For.Duration, "for", 0, "how long a manipulation may begin, such as 30m (required)")
-	f.IntVar(&m.limits.AtOnce, "at-once", 1, "how many instances are under a manipulation at the same time")
+	f.IntVar(&m.limits.Budget, "budget", 0, "maximum number of manipulations (required)")
+	f.DurationVar(&m.limits.For.Duration, "for", 0, "how long manipulations may begin, such as 30m (required)")
+	f.IntVar(&m.limits.AtOnce, "at-once", 1, "maximum number of instances under a manipulation at the same time")
 	f.DurationVar(&m.limits.Pause.Duration, "pause", 10*time.Second, "time between the end of a manipulation and the next")
-	f.DurationVar(&m.limits.HealWithin.Duration, "heal-within", 5*time.Minute, "how long an instance may take to heal")
-	f.DurationVar(&m.limits.Lasting.Duration, "lasting", 20*time.Second, "how long a manipulation lasts that must be undone, such as pod-isolate")
+	f.DurationVar(&m.limits.HealWithin.Duration, "heal-within", 5*time.Minute, "maximum time for an instance to heal")
+	f.DurationVar(&m.limits.Lasting.Duration, "lasting", 20*time.Second, "duration of a manipulation that must be reverted, such as pod-isolate")
 	f.StringVarP(&m.selector, "selector", "l", "", "select the instances of a type by their labels")
 	f.StringSliceVar(&m.only, "only", nil, "choose only from these manipulations, see --list")
 	f.Uint64Var(&m.seed, "seed", 0, "repeat the choices of another experiment; random if not set")
-	f.StringVar(&m.reason, "reason", "", "why, for the events")
+	f.StringVar(&m.reason, "reason", "", "the reason, for the events")
 	f.BoolVar(&m.list, "list", false, "list the manipulations")
-	f.BoolVar(&m.dryRun, "dry-run", false, "print what would be done, and do nothing")
+	f.BoolVar(&m.dryRun, "dry-run", false, "print the planned manipulations, and do nothing")
 	names := make([]string, 0, len(experiment.Safe()))
 	for _, one := range experiment.Safe() {
 		names = append(names, one.Name+"\t"+one.Sentence)
@@ -96,7 +96,7 @@ func (m *monkey) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	if !cmd.Flags().Changed("seed") {
-		m.seed = rand.Uint64N(1_000_000) //nolint:gosec // chance that people can type, and no secret
+		m.seed = rand.Uint64N(1_000_000) //nolint:gosec // a seed that users can type, not a secret
 	}
 	e, err := m.experiment(cmd.Context(), args, all)
 	if err != nil {
@@ -122,7 +122,7 @@ func (m *monkey) check(cmd *cobra.Command) error {
 	return m.limits.Validate()
 }
 
-// chosenFrom are the manipulations with the names, or all if there are no names.
+// chosenFrom returns the manipulations with the names, or all if there are no names.
 func chosenFrom(all chaos.Catalogue, names []string) (chaos.Catalogue, error) {
 	if len(names) == 0 {
 		return all, nil
@@ -142,7 +142,7 @@ func chosenFrom(all chaos.Catalogue, names []string) (chaos.Catalogue, error) {
 	return chosen, nil
 }
 
-// experiment is what the flags ask for, with instances that permit it.
+// experiment builds the experiment of the flags, with instances that permit it.
 func (m *monkey) experiment(ctx context.Context, args []string, all chaos.Catalogue) (*experiment.Experiment, error) {
 	targets, err := m.targets(args)
 	if err != nil {
@@ -163,7 +163,7 @@ func (m *monkey) experiment(ctx context.Context, args []string, all chaos.Catalo
 	return e, nil
 }
 
-// targets are the objects that are named or selected, all of which Governor runs.
+// targets returns the named or selected objects, all of which Governor runs.
 func (m *monkey) targets(args []string) ([]*target, error) {
 	if len(args) == 0 {
 		return nil, errors.New("no instance is named: name one, as in etcdcluster/NAME, or a type with -l SELECTOR")
@@ -212,7 +212,7 @@ func (m *monkey) shared(ctx context.Context, t *target) (*subject.Experiment, er
 	}, err
 }
 
-// permitted is the instance, if its namespace permits experiments.
+// permitted returns the instance, or an error if its namespace does not permit experiments.
 func (m *monkey) permitted(ctx context.Context, shared *subject.Experiment, t *target) (*subject.Subject, error) {
 	instance, err := shared.Of(ctx, t.Unstructured)
 	if err != nil {
@@ -229,7 +229,7 @@ func (m *monkey) permitted(ctx context.Context, shared *subject.Experiment, t *t
 	return instance, nil
 }
 
-// progress tells a person what happens.
+// progress prints a line to standard error, unless -o is for programs.
 func (m *monkey) progress(what string) {
 	if m.people() {
 		_, _ = fmt.Fprintf(m.ErrOut, "%s  %s\n", m.now().UTC().Format(time.TimeOnly), what)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// complete offers types, TYPE/NAME, and after a type its names.
+// complete suggests types, TYPE/NAME, and after a type its names.
 func (s *session) complete(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	const quiet = cobra.ShellCompDirectiveNoFileComp
 	kinds, err := s.governed(false)
@@ -35,7 +35,7 @@ func (s *session) complete(cmd *cobra.Command, args []string, prefix string) ([]
 	return slices.DeleteFunc(offered, func(word string) bool { return !strings.HasPrefix(word, prefix) }), quiet
 }
 
-// called reports whether users call the kind so.
+// called reports whether the word is a name of the kind.
 func (k kind) called(word string) bool {
 	name, group, qualified := strings.Cut(strings.ToLower(word), ".")
 	known := name == k.Resource || slices.Contains(k.short, name)
@@ -53,7 +53,7 @@ func (s *session) names(ctx context.Context, client dynamic.Interface, k kind, n
 	return names
 }
 
-// completeFlags offers namespaces and contexts wherever they are asked for.
+// completeFlags completes the flags --namespace and --context.
 func (s *session) completeFlags(root *cobra.Command) {
 	_ = root.RegisterFlagCompletionFunc("namespace", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		client, err := s.dynamic()

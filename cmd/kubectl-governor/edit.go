@@ -28,7 +28,7 @@ func (t *target) merge(ctx context.Context, patch map[string]any, o metav1.Patch
 	return t.client.Patch(ctx, t.GetName(), types.MergePatchType, raw, o)
 }
 
-// edits makes a merge patch of PATH=VALUE.
+// edits builds a merge patch from PATH=VALUE pairs.
 func edits(all []string) (map[string]any, error) {
 	patch := map[string]any{}
 	for _, edit := range all {
@@ -44,9 +44,8 @@ func edits(all []string) (map[string]any, error) {
 	return patch, nil
 }
 
-// valueOf reads whole numbers, booleans and null; anything else is a string, also
-// 3.6, for Kubernetes' APIs have versions and no fractions. Quotes make a string of
-// anything.
+// valueOf parses integers, booleans and null; any other value is a string, also 3.6,
+// because Kubernetes' APIs have versions and no fractions. A quoted value is a string.
 func valueOf(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
@@ -63,7 +62,7 @@ func valueOf(text string) any {
 	return text
 }
 
-// askAboutFile asks what applying the file would do.
+// askAboutFile requests the plan of applying the file.
 func (p *plan) askAboutFile(ctx context.Context, args []string) (*target, *unstructured.Unstructured, error) {
 	infos, err := p.builder().FilenameParam(false, &resource.FilenameOptions{Filenames: []string{p.file}}).Do().Infos()
 	if err != nil {
@@ -83,7 +82,7 @@ func (p *plan) askAboutFile(ctx context.Context, args []string) (*target, *unstr
 	return t, answer, err
 }
 
-// apply makes a dry run of what kubectl apply does with the target's content.
+// apply does a dry run of kubectl apply with the target's content.
 func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) {
 	wanted := &unstructured.Unstructured{Object: asking(t.DeepCopy().Object, preview.Update)}
 	live, err := t.client.Get(ctx, t.GetName(), metav1.GetOptions{})
@@ -101,7 +100,7 @@ func (t *target) apply(ctx context.Context) (*unstructured.Unstructured, error) 
 	return t.applyByClient(ctx, live, wanted)
 }
 
-// appliedByServer reports whether kubectl apply --server-side is who owns fields.
+// appliedByServer reports whether kubectl apply --server-side owns fields.
 func appliedByServer(live *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
 		return e.Manager == "kubectl" && e.Operation == metav1.ManagedFieldsOperationApply
@@ -118,7 +117,8 @@ func (t *target) applyByServer(ctx context.Context, wanted *unstructured.Unstruc
 	return t.client.Patch(ctx, t.GetName(), types.ApplyPatchType, raw, o)
 }
 
-// applyByClient takes away what the file had when it was applied last and has no more.
+// applyByClient applies like kubectl's client-side apply: it also removes the fields that
+// only the last applied file has.
 func (t *target) applyByClient(ctx context.Context, live, wanted *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 	modified, err := json.Marshal(wanted)

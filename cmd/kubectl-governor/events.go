@@ -26,28 +26,28 @@ func eventsCommand(s *session) *cobra.Command {
 	n := &news{session: s}
 	cmd := &cobra.Command{
 		Use:   "events TYPE/NAME",
-		Short: "Show what was reported about an object lately",
-		Long: `Show the events about an object, oldest first: what Governor did and decided, in short. With
---members also those about its pods, volumes and workloads, which Kubernetes reports.
-A cluster forgets events after an hour; kubectl governor history does not.`,
+		Short: "List the recent events of an object",
+		Long: `List the events of an object, oldest first: a summary of Governor's actions and decisions.
+--members adds the events of its pods, volumes and workloads, which Kubernetes reports.
+Kubernetes deletes events after an hour; kubectl governor history keeps the steps.`,
 		Example: `  kubectl governor events etcd/my-cluster
 
-  # with what the scheduler and the kubelets say, as it comes
+  # watch, with the events of the scheduler and the kubelets
   kubectl governor events etcd my-cluster --members -w`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return n.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&n.watch, "watch", "w", false, "stay and show every event as it comes")
-	f.BoolVar(&n.all, "members", false, "also about its pods, volumes and workloads")
+	f.BoolVarP(&n.watch, "watch", "w", false, "watch, and show every new event")
+	f.BoolVar(&n.all, "members", false, "add the events of its pods, volumes and workloads")
 	n.add(cmd, formatWide)
 	return cmd
 }
 
 func (n *news) run(ctx context.Context, args []string) error {
 	if n.watch && !n.people() {
-		return errors.New("--watch is for people: -o " + n.format + " cannot be followed, use text or wide")
+		return errors.New("--watch does not support -o " + n.format + ": use text or wide")
 	}
 	t, err := n.subject(args)
 	if err != nil {
@@ -72,8 +72,8 @@ func (n *news) run(ctx context.Context, args []string) error {
 	return n.write(n.session, all, func() { n.print(t, all) })
 }
 
-// of are the events about the object, oldest first, and about what belongs to it if
-// that was looked for.
+// of returns the events of the object, oldest first, with --members also those of its
+// members.
 func (n *news) of(t *target, found catch) []eventsv1.Event {
 	all := as[eventsv1.Event](found[0])
 	if n.all {
@@ -91,7 +91,7 @@ func (n *news) of(t *target, found catch) []eventsv1.Event {
 
 func (n *news) print(t *target, all []eventsv1.Event) {
 	if len(all) == 0 {
-		n.say("Nothing was reported about %s lately; see kubectl governor history %s.", t, t)
+		n.say("There are no recent events of %s; see kubectl governor history %s.", t, t)
 		return
 	}
 	for _, l := range n.lines(all) {
@@ -99,7 +99,7 @@ func (n *news) print(t *target, all []eventsv1.Event) {
 	}
 }
 
-// lines are the events; one that repeats has a line for each time that is seen.
+// lines formats the events; a repeated event has a line for each observed time.
 func (n *news) lines(all []eventsv1.Event) []line {
 	lines := make([]line, len(all))
 	for i, e := range all {
@@ -119,7 +119,7 @@ func (n *news) lines(all []eventsv1.Event) []line {
 	return lines
 }
 
-// lastSeen is when an event was seen last, also one in the older form.
+// lastSeen returns the last time of an event, also in the older format.
 func lastSeen(e eventsv1.Event) time.Time {
 	switch {
 	case e.Series != nil:

@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	// calm is how long nothing is drawn again, for changes come in bursts.
-	calm = 100 * time.Millisecond
-	// aging is how often ages on a terminal are drawn anew.
-	aging = 10 * time.Second
+	// minInterval is the minimum time between two redraws, because changes come in bursts.
+	minInterval = 100 * time.Millisecond
+	// ageInterval is how often ages on a terminal are redrawn.
+	ageInterval = 10 * time.Second
 )
 
-// line is one line of what is followed.
+// line is one line of the watched output.
 type line struct {
-	// key says what it is about.
+	// key identifies the subject of the line.
 	key string
-	// lead are the branches before the text. Other branches are no news.
+	// lead is the part of the tree before the text. A change of lead alone is not printed.
 	lead, text string
-	// quiet says that its end is no news.
+	// quiet suppresses the message when the line disappears.
 	quiet bool
 }
 
-// follow draws what the sources hold whenever that changes, until the user ends it.
-// It watches: nothing is asked twice.
+// follow redraws the objects of the sources after each change, until the context ends. It
+// uses watches.
 func (s *session) follow(ctx context.Context, client dynamic.Interface, sources []source, draw func(catch) []line, on *paper) error {
 	changed := make(chan struct{}, 1)
 	feeds := s.feeds(ctx, client, sources, func() {
@@ -48,11 +48,11 @@ func (s *session) follow(ctx context.Context, client dynamic.Interface, sources 
 			return nil
 		}
 	}
-	tick := time.NewTicker(aging)
+	tick := time.NewTicker(ageInterval)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		on.show(draw(holdings(feeds)))
-		quiet(ctx, calm)
+		sleep(ctx, minInterval)
 		select {
 		case <-ctx.Done():
 		case <-changed:
@@ -62,8 +62,8 @@ func (s *session) follow(ctx context.Context, client dynamic.Interface, sources 
 	return nil
 }
 
-// quiet waits, or less if the user has enough.
-func quiet(ctx context.Context, d time.Duration) {
+// sleep waits, or returns when the context ends.
+func sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
@@ -80,7 +80,7 @@ func (s *session) feeds(ctx context.Context, client dynamic.Interface, sources [
 		informer := dynamicinformer.NewFilteredDynamicInformer(client, from.kind, from.namespace, 0, cache.Indexers{}, from.narrow).Informer()
 		_ = informer.SetWatchErrorHandler(func(_ *cache.Reflector, err error) {
 			complaint.Do(func() {
-				_, _ = fmt.Fprintf(s.ErrOut, "the watch of %s is interrupted and tried again: %v\n", from.kind.Resource, err)
+				_, _ = fmt.Fprintf(s.ErrOut, "the watch of %s was interrupted and is retried: %v\n", from.kind.Resource, err)
 			})
 		})
 		_, _ = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -94,7 +94,7 @@ func (s *session) feeds(ctx context.Context, client dynamic.Interface, sources [
 	return feeds
 }
 
-// holdings are the objects of all feeds, by namespace and name.
+// holdings returns the objects of all feeds, sorted by namespace and name.
 func holdings(feeds []cache.SharedIndexInformer) catch {
 	all := make(catch, len(feeds))
 	for i, f := range feeds {
@@ -112,8 +112,8 @@ func byName(a, b *unstructured.Unstructured) int {
 	return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
 }
 
-// paper is what lines are drawn on. A terminal can replace them; else only those are
-// added that are new, and what is gone.
+// paper prints the lines. On a terminal it replaces them; elsewhere it prints only new and
+// changed lines, and the deletions.
 type paper struct {
 	*session
 
@@ -155,13 +155,13 @@ func (p *paper) log(lines []line) {
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.last)) {
 		if _, still := now[key]; !still && !p.last[key].quiet {
-			p.say("%s is gone", key)
+			p.say("%s was deleted", key)
 		}
 	}
 	p.last = now
 }
 
-// cut returns as much of the line as fits; colours take no room.
+// cut truncates the line to the width; color codes do not count.
 func cut(text string, width int) string {
 	var b strings.Builder
 	escaped := false

@@ -25,12 +25,12 @@ type past struct {
 	since        time.Duration
 }
 
-// record is a history as it is written with -o.
+// record is the output of -o.
 type record struct {
 	Entries []history.Entry `json:"entries"`
-	// Intact says that no entry was changed or taken out afterwards.
+	// Intact reports that no entry was modified or removed.
 	Intact bool `json:"intact"`
-	// Fault is what is wrong with it, if it is not.
+	// Fault is the error if the history is not intact.
 	Fault string `json:"fault,omitempty"`
 }
 
@@ -38,16 +38,16 @@ func historyCommand(s *session) *cobra.Command {
 	p := &past{session: s}
 	cmd := &cobra.Command{
 		Use:   "history TYPE/NAME",
-		Short: "List what Governor did with an object, and what it refused to do",
-		Long: fmt.Sprintf(`List what Governor did with an object, and what it refused to do, oldest first. The last
-%d entries are kept. Each carries a digest of the one before it: an entry that was
-changed or taken out afterwards shows, and the command then ends with an error.`, history.Limit),
+		Short: "List the steps that Governor took or refused for an object",
+		Long: fmt.Sprintf(`List the steps that Governor took or refused for an object, oldest first. The history keeps
+the last %d entries. Each entry has a digest of the entry before it: if an entry was
+modified or removed, the command returns an error.`, history.Limit),
 		Example: `  kubectl governor history etcd/my-cluster
 
-  # what failed today
+  # the failures of the last day
   kubectl governor history etcd/my-cluster --result Failed --since 24h
 
-  # everything, for a report
+  # all entries, for a report
   kubectl governor history etcd/my-cluster -o json`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
@@ -56,7 +56,7 @@ changed or taken out afterwards shows, and the command then ends with an error.`
 	f := cmd.Flags()
 	f.StringVar(&p.step, "step", "", "only this step, such as AddLearner")
 	f.StringVar(&p.result, "result", "", "only Succeeded, Failed or Refused")
-	f.DurationVar(&p.since, "since", 0, "only what is younger, such as 1h")
+	f.DurationVar(&p.since, "since", 0, "only entries younger than this, such as 1h")
 	results := []string{string(history.Succeeded), string(history.Failed), string(history.Refused)}
 	_ = cmd.RegisterFlagCompletionFunc("result", cobra.FixedCompletions(results, cobra.ShellCompDirectiveNoFileComp))
 	p.add(cmd)
@@ -91,7 +91,7 @@ func (p *past) hidden(e history.Entry) bool {
 		p.since != 0 && e.Latest().Before(p.now().Add(-p.since))
 }
 
-// book reads the history of the object; one that has none has an empty book.
+// book reads the history of the object; without a history it is empty.
 func (t *target) book(ctx context.Context) (history.Log, error) {
 	name := history.Name(t.GetKind(), t.GetName())
 	u, err := t.all.Resource(corev1.SchemeGroupVersion.WithResource("configmaps")).Namespace(t.GetNamespace()).
@@ -111,14 +111,14 @@ func (t *target) book(ctx context.Context) (history.Log, error) {
 
 func (p *past) tell(t *target, r record) {
 	if len(r.Entries) == 0 {
-		p.say("%s in %s: no such entry", t, t.GetNamespace())
+		p.say("%s in %s: no matching entry", t, t.GetNamespace())
 		return
 	}
 	for _, e := range r.Entries {
 		p.say("%s  %s  %s", e.At.UTC().Format(time.DateTime), e.Result, took(e))
 		p.say("    %s (generation %d%s, %s)", because(e.Step), e.Generation, by(e), e.Operator)
 		if !e.Last.IsZero() {
-			p.say("    tried again and again, the last time noted at %s", moment(e.Last))
+			p.say("    retried, last recorded at %s", moment(e.Last))
 		}
 		if e.Message != "" {
 			p.say("    %s", e.Message)
@@ -128,7 +128,7 @@ func (p *past) tell(t *target, r record) {
 	}
 }
 
-// by is who wrote the spec that the entry is about.
+// by names the author of the spec that the entry belongs to.
 func by(e history.Entry) string {
 	if e.By == "" {
 		return ""
@@ -136,7 +136,7 @@ func by(e history.Entry) string {
 	return " by " + e.By
 }
 
-// grounds are what a decision was made on, and who was asked.
+// grounds prints the evidence of a decision, its approval or bypass, and its gates.
 func (s *session) grounds(e history.Entry) {
 	if e.Step.Cause != "" {
 		s.say("    cause: %s", e.Step.Cause)
@@ -148,14 +148,14 @@ func (s *session) grounds(e history.Entry) {
 		s.say("    approved by %s (%s) %s", a.By, a.Name, a.Reason)
 	}
 	if b := e.Bypass; b != nil {
-		s.say("    policies were passed by: %s %s", b.Reason, b.By)
+		s.say("    policies bypassed: %s %s", b.Reason, b.By)
 	}
 	if asked := passed(e); asked != "" {
 		s.say("    passed: %s", asked)
 	}
 }
 
-// passed are the gates and policies that had nothing against the step.
+// passed lists the gates and policies without an objection to the step.
 func passed(e history.Entry) string {
 	var names []string
 	for _, g := range e.Gates {
@@ -172,7 +172,7 @@ func passed(e history.Entry) string {
 	return strings.Join(names, ", ")
 }
 
-// took is the step and how long it lasted.
+// took formats the step and its duration.
 func took(e history.Entry) string {
 	if e.Result == history.Refused {
 		return e.Step.String()
@@ -180,7 +180,7 @@ func took(e history.Entry) string {
 	return e.Step.String() + " in " + brief(e.Duration)
 }
 
-// awaited says what followed the step by itself.
+// awaited prints the waits that followed the step.
 func (s *session) awaited(e history.Entry) {
 	for _, a := range e.Awaited {
 		s.say("      … %s after %s", a.Step, brief(a.Duration))

@@ -10,20 +10,19 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
-// category is that of all kinds which Governor runs, and of those by which people
-// say what it may do.
+// category is the category of all kinds that Governor runs, and of its policy kinds.
 const category = "governor"
 
-// kind is one that Governor runs.
+// kind is a kind that Governor runs.
 type kind struct {
 	schema.GroupVersionResource
 
 	short []string
 }
 
-// governed returns the kinds that Governor runs in this cluster. As kubectl
-// api-resources does, fresh asks for them anew: a kind may have come since they
-// were written down on this machine.
+// governed returns the kinds that Governor runs in this cluster. As in kubectl
+// api-resources, fresh ignores the discovery cache of this machine, which may lack a
+// new kind.
 func (s *session) governed(fresh bool) ([]kind, error) {
 	discovery, err := s.flags.ToDiscoveryClient()
 	if err != nil {
@@ -65,7 +64,7 @@ func (s *session) runs(what schema.GroupResource) (bool, error) {
 	return false, nil
 }
 
-// mustRun is an error if Governor does not run the object.
+// mustRun returns an error if Governor does not run the object.
 func (s *session) mustRun(t *target) error {
 	ok, err := s.runs(t.mapping.Resource.GroupResource())
 	if err != nil || ok {
@@ -74,7 +73,7 @@ func (s *session) mustRun(t *target) error {
 	return fmt.Errorf("%s is not run by Governor; %s", t, s.kindsHere())
 }
 
-// withKinds adds to an unknown type those that there are.
+// withKinds adds the known kinds to the error about an unknown type.
 func (s *session) withKinds(err error) error {
 	if !strings.Contains(err.Error(), "the server doesn't have a resource type") {
 		return err
@@ -82,15 +81,15 @@ func (s *session) withKinds(err error) error {
 	return fmt.Errorf("%w; %s", err, s.kindsHere())
 }
 
-// kindsHere says which kinds Governor runs here.
+// kindsHere lists the kinds that Governor runs here.
 func (s *session) kindsHere() string {
 	kinds, err := s.governed(false)
 	if err != nil || len(kinds) == 0 {
-		return "kinds that are: kubectl api-resources --categories=" + category
+		return "see kubectl api-resources --categories=" + category
 	}
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.Resource
 	}
-	return "kinds that are: " + strings.Join(names, ", ")
+	return "Governor runs: " + strings.Join(names, ", ")
 }

@@ -19,17 +19,17 @@ const skew = 30 * time.Second
 
 var leaseKind = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
-// warnOfAbsence says on standard error which operators do not run that wrote the status of the objects: what it says is
-// what they saw last. It says nothing where that cannot be known, as for a user who may not read the lease.
+// warnOfAbsence warns on standard error if an operator that wrote the status of the objects does not run, because the
+// status is then out of date. It does not warn if that is unknown, for example if the user may not read the lease.
 func (s *session) warnOfAbsence(ctx context.Context, client dynamic.Interface, objects ...*unstructured.Unstructured) {
 	for _, operator := range operators(objects) {
 		if why := s.absence(ctx, client, operator); why != "" {
-			_, _ = fmt.Fprintf(s.ErrOut, "The operator %s does not run: %s What follows is what it saw last.\n", operator, why)
+			_, _ = fmt.Fprintf(s.ErrOut, "The operator %s does not run: %s Its last report follows.\n", operator, why)
 		}
 	}
 }
 
-// operators are the field managers of the objects' statuses: an operator is the manager of what it writes.
+// operators returns the field managers of the objects' statuses, which are the names of the operators.
 func operators(objects []*unstructured.Unstructured) []string {
 	var names []string
 	for _, obj := range objects {
@@ -43,8 +43,8 @@ func operators(objects []*unstructured.Unstructured) []string {
 	return names
 }
 
-// absence is why the operator does not run, or empty. Its lease has the name and namespace of its install; one that was
-// installed elsewhere is found by the name, if the user may look there.
+// absence returns why the operator does not run, or "". The lease has the name and namespace of the install. If the
+// operator is in another namespace, absence searches all namespaces, if the user may list leases.
 func (s *session) absence(ctx context.Context, client dynamic.Interface, operator string) string {
 	name := operator + ".governor.dev"
 	found, err := client.Resource(leaseKind).Namespace(operator+"-system").Get(ctx, name, metav1.GetOptions{})
@@ -67,10 +67,10 @@ func (s *session) elsewhere(ctx context.Context, client dynamic.Interface, opera
 	case operator != "governor":
 		return "" // a manager that is no operator
 	}
-	return fmt.Sprintf("no namespace has its lease %s. (One that was started with --leader-elect=false has none.)", name)
+	return fmt.Sprintf("no namespace has its lease %s. (An operator with --leader-elect=false has no lease.)", name)
 }
 
-// lapse is what is wrong with the lease, or empty.
+// lapse returns why the lease is not held, or "".
 func (s *session) lapse(found *unstructured.Unstructured) string {
 	var lease coordinationv1.Lease
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(found.Object, &lease); err != nil {
@@ -87,5 +87,5 @@ func (s *session) lapse(found *unstructured.Unstructured) string {
 	if age <= time.Duration(*spec.LeaseDurationSeconds)*time.Second+skew {
 		return ""
 	}
-	return fmt.Sprintf("its lease %s was renewed last at %s, by %s.", at, moment(spec.RenewTime.Time), *spec.HolderIdentity)
+	return fmt.Sprintf("its lease %s was last renewed at %s, by %s.", at, moment(spec.RenewTime.Time), *spec.HolderIdentity)
 }

@@ -36,9 +36,9 @@ func TestAnOperatorThatDoesNotRun(t *testing.T) {
 	}{
 		"Renewed":     {"it runs", leaseOf("governor", "governor-system", "pod-a", "2026-11-20T15:59:50"), "governor", "", false},
 		"ClockAhead":  {"clocks differ", leaseOf("governor", "governor-system", "pod-a", "2026-11-20T15:59:20"), "governor", "", false},
-		"Lapsed":      {"it ended without a word", leaseOf("governor", "governor-system", "pod-a", "2026-11-20T15:50:00"), "governor", "The operator governor does not run: its lease governor-system/governor.governor.dev was renewed last at 2026-11-20 15:50:00 UTC, by pod-a. What follows is what it saw last.\n", false},
+		"Lapsed":      {"it ended without a word", leaseOf("governor", "governor-system", "pod-a", "2026-11-20T15:50:00"), "governor", "The operator governor does not run: its lease governor-system/governor.governor.dev was last renewed at 2026-11-20 15:50:00 UTC, by pod-a. Its last report follows.\n", false},
 		"Released":    {"it was stopped", leaseOf("governor", "governor-system", `""`, "2026-11-20T15:59:59"), "governor", "no replica holds its lease", false},
-		"Elsewhere":   {"it was installed in another namespace", leaseOf("governor", "ops", "pod-a", "2026-11-20T15:50:00"), "governor", "its lease ops/governor.governor.dev was renewed last", false},
+		"Elsewhere":   {"it was installed in another namespace", leaseOf("governor", "ops", "pod-a", "2026-11-20T15:50:00"), "governor", "its lease ops/governor.governor.dev was last renewed", false},
 		"Uninstalled": {"there is no lease", "", "governor", "no namespace has its lease governor.governor.dev", false},
 		"OfAnAuthor":  {"an operator of others has its own", leaseOf("chocolate", "chocolate-system", "pod-a", "2026-11-20T15:50:00"), "chocolate", "The operator chocolate does not run", false},
 		"ByHand":      {"a user is no operator", "", "kubectl-edit", "", false},

@@ -21,20 +21,20 @@ type roll struct {
 	output
 }
 
-// facts are what is known of one member, by the name of the field.
+// facts are the fields of one member by name.
 type facts = map[string]any
 
 func membersCommand(s *session) *cobra.Command {
 	r := &roll{session: s}
 	cmd := &cobra.Command{
 		Use:   "members TYPE/NAME",
-		Short: "List the members of an object, and how each is",
-		Long: `List the members of an object, and how each is: as its status has them, so also what only
-the application knows, such as who leads. Of a kind whose status has no members its pods
-are listed. -o wide shows every field, -o name only names.`,
+		Short: "List the members of an object with their health",
+		Long: `List the members of the object's status, with the fields that the application reports, such
+as the leader. For a kind whose status has no members, list its pods. -o wide shows every
+field, -o name only names.`,
 		Example: `  kubectl governor members etcd/my-cluster
 
-  # who leads
+  # the leader
   kubectl governor members etcd my-cluster -o json | jq -r '.[] | select(.role == "Leader").name'
 
   # nodes and restarts of all servers
@@ -61,7 +61,7 @@ func (r *roll) run(ctx context.Context, args []string) error {
 	return r.write(r.session, all, func() { r.print(t, all) })
 }
 
-// records are the members as the object's status has them; nil if it has none.
+// records returns the members of the object's status; nil if it has none.
 func records(obj *unstructured.Unstructured) []facts {
 	list, _, err := unstructured.NestedSlice(obj.Object, "status", "members")
 	if err != nil {
@@ -81,7 +81,7 @@ func records(obj *unstructured.Unstructured) []facts {
 	return all
 }
 
-// podRecords are the object's pods.
+// podRecords returns the object's pods.
 func (t *target) podRecords(ctx context.Context) ([]facts, error) {
 	found, faults := fetch(ctx, t.all, t.belongings())
 	if faults[0] != nil {
@@ -111,7 +111,7 @@ func (r *roll) print(t *target, all []facts) {
 	}
 }
 
-// usual are the columns that come first, and without -o wide alone.
+// usual are the first columns; -o wide adds others.
 var usual = []string{"name", "role", "health", "version", "since", "node", "trouble"}
 
 func (r *roll) rows(all []facts) [][]cell {
@@ -134,8 +134,8 @@ func (r *roll) rows(all []facts) [][]cell {
 	return rows
 }
 
-// columns are the fields that any member has: the usual ones in their order, and
-// the others by name.
+// columns returns the fields that any member has: the usual ones in their order, then the
+// others by name.
 func columns(all []facts, every bool) []string {
 	known := map[string]bool{}
 	for _, m := range all {
@@ -150,11 +150,11 @@ func columns(all []facts, every bool) []string {
 		}
 		delete(known, key)
 	}
-	maps.DeleteFunc(known, func(_ string, told bool) bool { return !told || !every })
+	maps.DeleteFunc(known, func(_ string, isSet bool) bool { return !isSet || !every })
 	return append(first, slices.Sorted(maps.Keys(known))...)
 }
 
-// title is the field as the head of a column: dbSize is DB-SIZE, nodeName NODE-NAME.
+// title returns the column header of a field: dbSize is DB-SIZE, nodeName NODE-NAME.
 func title(field string) string {
 	var b strings.Builder
 	runes := []rune(field)
@@ -167,7 +167,7 @@ func title(field string) string {
 	return b.String()
 }
 
-// value is a field for people; a moment is how long ago it was.
+// value formats a field; a time becomes an age.
 func (r *roll) value(v any) string {
 	text, ok := v.(string)
 	switch {

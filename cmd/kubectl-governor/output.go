@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Formats of -o. Text is for people; wide says more of it.
+// Formats of -o. Text is for users; wide has more details.
 const (
 	formatText = "text"
 	formatWide = "wide"
@@ -27,7 +27,7 @@ type output struct {
 	known  []string
 }
 
-// add adds the flag, with the formats that this command has besides JSON and YAML.
+// add adds the flag, with the formats of this command in addition to JSON and YAML.
 func (o *output) add(cmd *cobra.Command, more ...string) {
 	o.known = append([]string{formatText, "json", "yaml"}, more...)
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, strings.Join(o.known, ", "))
@@ -43,10 +43,10 @@ func (o *output) add(cmd *cobra.Command, more ...string) {
 
 func (o *output) wide() bool { return o.format == formatWide }
 
-// people reports whether a person reads it.
+// people reports whether the format is for users, not programs.
 func (o *output) people() bool { return o.format == formatText || o.format == formatWide }
 
-// write writes the value in the format, or lets text write it.
+// write prints the value as JSON or YAML, or calls text.
 func (o *output) write(s *session, value any, text func()) error {
 	if o.people() || o.format == formatName {
 		text()
@@ -66,11 +66,11 @@ func (o *output) write(s *session, value any, text func()) error {
 type screen struct {
 	// size returns its columns and rows.
 	size func() (int, int, error)
-	// colours says whether its user wants them.
+	// colours reports whether colors are enabled.
 	colours bool
 }
 
-// screenOf returns nil if nobody looks at the file.
+// screenOf returns nil if the file is not a terminal.
 func screenOf(file *os.File) *screen {
 	fd := int(file.Fd())
 	if !term.IsTerminal(fd) {
@@ -80,7 +80,7 @@ func screenOf(file *os.File) *screen {
 	return &screen{size: func() (int, int, error) { return term.GetSize(fd) }, colours: !plain}
 }
 
-// tone is what a colour says.
+// tone is a color by its meaning.
 type tone string
 
 const (
@@ -93,7 +93,7 @@ const (
 
 const untoned = "\x1b[0m"
 
-// paint colours the text, on a terminal whose user wants it.
+// paint colors the text if colors are enabled.
 func (s *session) paint(t tone, text string) string {
 	if t == plain || text == "" || s.screen == nil || !s.screen.colours {
 		return text
@@ -101,7 +101,7 @@ func (s *session) paint(t tone, text string) string {
 	return string(t) + text + untoned
 }
 
-// cell is a part of a table.
+// cell is a cell of a table.
 type cell struct {
 	text string
 	tone tone
@@ -115,7 +115,7 @@ func cells(texts ...string) []cell {
 	return row
 }
 
-// table returns the rows as lines, each column as wide as it must be.
+// table formats the rows with aligned columns.
 func (s *session) table(rows [][]cell) []string {
 	var widths []int
 	for _, row := range rows {

@@ -18,7 +18,7 @@ func resumeCommand(s *session) *cobra.Command {
 	return switchCommand(s, "resume", "Let Governor act on a paused object again", nil, "resumed")
 }
 
-// switchCommand sets the annotation to the value; nil takes it away.
+// switchCommand sets the annotation to the value; nil removes it.
 func switchCommand(s *session, use, short string, value any, done string) *cobra.Command {
 	return &cobra.Command{
 		Use:               use + " TYPE/NAME",
@@ -36,7 +36,7 @@ func switchCommand(s *session, use, short string, value any, done string) *cobra
 			}
 			s.say("%s %s", t, done)
 			if value == nil && pausedBySpec(t) {
-				s.say("but spec.paused is true: it rests until that is false")
+				s.say("but spec.paused is true: Governor changes nothing until it is false")
 			}
 			return nil
 		},
@@ -54,7 +54,7 @@ func pausedBySpec(t *target) bool {
 	return spec["paused"] == true
 }
 
-// isPaused reports what the object's own conditions say.
+// isPaused reports whether the condition Paused is true.
 func isPaused(all []metav1.Condition) bool {
 	return apimeta.IsStatusConditionTrue(all, lifecycle.ConditionPaused)
 }

@@ -29,29 +29,29 @@ func planCommand(s *session) *cobra.Command {
 	p := &plan{session: s}
 	cmd := &cobra.Command{
 		Use:   "plan TYPE/NAME [--set PATH=VALUE]... [-f FILE] [--delete]",
-		Short: "Show what Governor will do, step by step, before it does",
-		Long: `Show what Governor will do with an object as it is, as it would be after a change,
-or when it is deleted. Nothing is changed: the question is a dry run of the change
-itself, so it needs the right to patch the object.
+		Short: "Show the steps that Governor will take, before it takes them",
+		Long: `Show the steps that Governor will take for an unchanged object, after a change, or for its
+deletion. The command changes nothing: it sends a dry run of the change, and so needs the
+right to patch the object.
 
-Exits with 0 if there is nothing to do, 2 if there are changes, 1 on an error.`,
-		Example: `  # what a fourth member takes
+The exit code is 0 if there is nothing to do, 2 if there are changes, 1 on an error.`,
+		Example: `  # plan a fourth member
   kubectl governor plan etcd/my-cluster --set spec.size=4
 
-  # an upgrade, for a pipeline
+  # plan an upgrade, for a pipeline
   kubectl governor plan etcd/my-cluster --set spec.version=3.6 -o json
 
-  # what applying a file would do
+  # plan the application of a file
   kubectl governor plan -f my-cluster.yaml
 
-  # what deleting it takes away
+  # plan the deletion
   kubectl governor plan etcd/my-cluster --delete`,
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
 	f.StringArrayVar(&p.set, "set", nil, "a field and its value, such as spec.size=5; may be repeated")
-	f.StringVarP(&p.file, "filename", "f", "", "a file with the object as it will be applied; - for standard input")
+	f.StringVarP(&p.file, "filename", "f", "", "a file with the object to apply; - for standard input")
 	f.BoolVar(&p.remove, "delete", false, "plan the deletion")
 	cmd.MarkFlagsMutuallyExclusive("filename", "set")
 	cmd.MarkFlagsMutuallyExclusive("filename", "delete")
@@ -82,21 +82,21 @@ func (p *plan) run(ctx context.Context, args []string) error {
 	return fmt.Errorf("nothing will be done: %s: %s", report.Reason, report.Message)
 }
 
-// planned is a report as it is written with -o.
+// planned is the output of -o.
 type planned struct {
 	preview.Report
 	// StepsDigest is for approve --steps-digest; empty if there are no steps.
 	StepsDigest string `json:"stepsDigest,omitempty"`
 }
 
-// seal shows the digest to who asks for more.
+// seal prints the digest with -o wide.
 func (p *plan) seal(r planned) {
 	if p.wide() && r.StepsDigest != "" {
 		p.say("Steps digest: %s", r.StepsDigest)
 	}
 }
 
-// ask makes the dry run that asks.
+// ask sends the dry run that requests the plan.
 func (p *plan) ask(ctx context.Context, args []string) (*target, *unstructured.Unstructured, error) {
 	if p.file != "" {
 		return p.askAboutFile(ctx, args)
@@ -117,7 +117,7 @@ func (p *plan) ask(ctx context.Context, args []string) (*target, *unstructured.U
 	return t, answer, err
 }
 
-// reportOn is the report on the object as it is.
+// reportOn returns the plan of the unchanged object.
 func (p *plan) reportOn(ctx context.Context, t *target) (preview.Report, error) {
 	answer, err := t.merge(ctx, asking(map[string]any{}, preview.Update), dryRun)
 	if err != nil {
@@ -126,7 +126,7 @@ func (p *plan) reportOn(ctx context.Context, t *target) (preview.Report, error) 
 	return p.read(t, answer)
 }
 
-// read takes the report out of the answer.
+// read decodes the report of the response.
 func (p *plan) read(t *target, answer *unstructured.Unstructured) (preview.Report, error) {
 	report, ok := preview.Decode(answer.GetAnnotations()[lifecycle.AnnotationPreview])
 	if !ok {
@@ -140,14 +140,14 @@ var dryRun = metav1.PatchOptions{
 	DryRun: []string{metav1.DryRunAll}, FieldManager: "kubectl-governor", FieldValidation: metav1.FieldValidationStrict,
 }
 
-// asking puts the question into an object or a patch.
+// asking adds the preview annotation to an object or a patch.
 func asking(content map[string]any, question string) map[string]any {
 	_ = unstructured.SetNestedField(content, question, "metadata", "annotations", lifecycle.AnnotationPreview)
 	return content
 }
 
-// explain adds to an error what the user can do. Of a field that is not known the API
-// server says so after all of the object.
+// explain adds a remedy to an error. The API server reports an unknown field after the
+// whole object, which explain cuts.
 func (p *plan) explain(t *target, err error) error {
 	_, fault, unknown := strings.Cut(err.Error(), "strict decoding error: ")
 	switch {
@@ -161,7 +161,7 @@ func (p *plan) explain(t *target, err error) error {
 	return err
 }
 
-// silence is why nobody answered.
+// silence explains a response without a plan.
 func (p *plan) silence(t *target) error {
 	if err := p.mustRun(t); err != nil {
 		return err

@@ -10,12 +10,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// tell writes the plan for a person: what is done in which order, what is left
-// meanwhile, and how it ends.
+// tell prints the plan: the steps in their order with the availability during each, the
+// changed resources, and the end.
 func (p *plan) tell(t *target, r preview.Report) {
 	p.say("%s in %s: %s", t, t.GetNamespace(), headline(r))
 	if r.Paused {
-		p.say("%s", strings.TrimSpace("It is paused: nothing of this happens before it is resumed. "+r.PausedBy))
+		p.say("%s", strings.TrimSpace("It is paused: Governor takes no step until it is resumed. "+r.PausedBy))
 	}
 	for _, kept := range r.Kept {
 		p.say("Not rolled back: %s.", kept)
@@ -52,7 +52,7 @@ func headline(r preview.Report) string {
 	return fmt.Sprintf("%d steps", actions) + harm(r)
 }
 
-// harm counts what is more than routine.
+// harm counts the steps that are not routine.
 func harm(r preview.Report) string {
 	count := map[lifecycle.Class]int{}
 	for _, s := range r.Actions() {
@@ -110,7 +110,7 @@ func usually(d time.Duration) string {
 	return ", usually " + brief(d)
 }
 
-// brief is a duration as a person says it.
+// brief rounds a duration for users.
 func brief(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -123,7 +123,7 @@ func brief(d time.Duration) string {
 	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }
 
-// marks of resources, as in a diff.
+// marks are the markers of changed resources, as in a diff.
 var marks = map[string]string{"Created": "+ create", "Configured": "~ change", "Pruned": "- delete"}
 
 func (p *plan) resource(c preview.Resource) {
@@ -133,7 +133,7 @@ func (p *plan) resource(c preview.Resource) {
 		p.say("        %s%s", f.Path, difference(f))
 	}
 	if more := len(c.Fields) - most; more > 0 {
-		p.say("        and %d fields more", more)
+		p.say("        and %d more fields", more)
 	}
 }
 

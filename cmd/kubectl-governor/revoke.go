@@ -16,9 +16,9 @@ import (
 func revokeCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke TYPE/NAME",
-		Short: "Take back what was approved for an object",
-		Long: `Take back what was approved for an object, by whomever. A step that has begun is finished;
-the next one is held again.`,
+		Short: "Delete all approvals of an object",
+		Long: `Delete all approvals of an object, whichever user gave them. Governor finishes a step that
+has begun; policies hold the next one again.`,
 		Example:           "  kubectl governor revoke etcd/my-cluster",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
@@ -48,13 +48,13 @@ func (s *session) revoke(ctx context.Context, t *target) error {
 			faults = append(faults, err)
 			continue
 		}
-		s.say("approval/%s revoked: %s of %s, generation %d, which %s gave until %s%s", a.Name, plural(len(a.Spec.Steps), "step"), t,
+		s.say("approval/%s revoked: %s of %s, generation %d, approved by %s until %s%s", a.Name, plural(len(a.Spec.Steps), "step"), t,
 			a.Spec.TargetRef.Generation, a.Spec.Approver, moment(a.Spec.ExpirationTime.Time), worthless(a))
 	}
 	return errors.Join(faults...)
 }
 
-// approvals are those for the object, also for one of the same name before it.
+// approvals returns those for the object, and for earlier objects of its name.
 func (t *target) approvals(ctx context.Context) ([]v1alpha1.Approval, error) {
 	found, faults := fetch(ctx, t.all, []source{{kind: approvalKind, namespace: t.GetNamespace()}})
 	gvk := t.GroupVersionKind()
@@ -65,11 +65,11 @@ func (t *target) approvals(ctx context.Context) ([]v1alpha1.Approval, error) {
 	}), faults[0]
 }
 
-// worthless says why an approval let nothing pass any more, if it did not.
+// worthless returns why an approval was no longer valid, or "".
 func worthless(a v1alpha1.Approval) string {
 	valid := apimeta.FindStatusCondition(a.Status.Conditions, policy.Valid)
 	if valid == nil || valid.Status == metav1.ConditionTrue {
 		return ""
 	}
-	return "; it was not valid any more (" + valid.Reason + ")"
+	return "; it was no longer valid (" + valid.Reason + ")"
 }

@@ -35,17 +35,17 @@ func rollbackCommand(s *session) *cobra.Command {
 	u := &undo{session: s}
 	cmd := &cobra.Command{
 		Use:   "rollback TYPE/NAME [--to-revision N]",
-		Short: "Return to a spec that was declared before",
-		Long: fmt.Sprintf(`Return to a spec that was declared before: by default the last one with which everything
-once was as declared. It shows the plan, and then puts the spec back with your own rights,
-as if you had edited the object: what it takes is held by the same gates and policies, and
-recorded. The last %d specs are kept.
+		Short: "Return to an earlier spec",
+		Long: fmt.Sprintf(`Return to an earlier spec, by default the last one that settled. The command shows the plan,
+and then writes the spec with your own rights, as if you had edited the object. The steps
+pass the same gates and policies, and the history records them. Governor keeps the last
+%d specs.
 
-A way back that cannot be undone, or that does not lead to the end, needs --yes.`, revision.Limit),
-		Example: `  # what there is to return to
+A rollback with an irreversible step, or one that does not settle, needs --yes.`, revision.Limit),
+		Example: `  # list the revisions
   kubectl governor rollback etcd/my-cluster --list
 
-  # what it would take
+  # show the plan only
   kubectl governor rollback etcd/my-cluster --dry-run
 
   kubectl governor rollback etcd/my-cluster
@@ -55,10 +55,10 @@ A way back that cannot be undone, or that does not lead to the end, needs --yes.
 		RunE:              func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.Int64Var(&u.to, "to-revision", 0, "the revision to return to, as --list has it")
+	f.Int64Var(&u.to, "to-revision", 0, "the revision to return to, see --list")
 	f.BoolVar(&u.list, "list", false, "list the revisions and change nothing")
 	f.BoolVar(&u.dryRun, "dry-run", false, "show the plan and change nothing")
-	f.BoolVarP(&u.yes, "yes", "y", false, "also if it cannot be undone or does not lead to the end")
+	f.BoolVarP(&u.yes, "yes", "y", false, "roll back even if a step is irreversible or the plan does not settle")
 	u.add(cmd)
 	cmd.MarkFlagsMutuallyExclusive("list", "dry-run")
 	cmd.MarkFlagsMutuallyExclusive("list", "to-revision")
@@ -104,8 +104,8 @@ func except(kept []string) string {
 	return ", except that " + strings.Join(kept, " and ")
 }
 
-// show writes the plan, and returns an error if it is not to be followed. It puts the
-// present values of fields that cannot be set back into the object, and says which.
+// show prints the plan, and returns an error if the rollback must not happen. It keeps the
+// present values of fields that cannot be set back, and returns their names.
 func (u *undo) show(ctx context.Context, t *target, back *unstructured.Unstructured, to revision.Revision) ([]string, error) {
 	question := &unstructured.Unstructured{Object: asking(back.DeepCopy().Object, preview.Rollback)}
 	p := &plan{session: u.session, output: u.output}
@@ -120,14 +120,14 @@ func (u *undo) show(ctx context.Context, t *target, back *unstructured.Unstructu
 	case !ok && u.dryRun:
 		return nil, p.silence(t)
 	case !ok && !u.yes:
-		return nil, fmt.Errorf("%w; --yes goes back without a plan", p.silence(t))
+		return nil, fmt.Errorf("%w; --yes rolls back without a plan", p.silence(t))
 	case !ok:
 		return nil, nil
 	case len(report.Kept) > 0:
 		back.Object["spec"] = answer.Object["spec"]
 	}
 	if len(report.Kept) > 0 && t.declares(back) {
-		return nil, fmt.Errorf("nothing was changed: revision %d differs only in what cannot be set back: %s", to.Number, strings.Join(report.Kept, "; "))
+		return nil, fmt.Errorf("nothing was changed: revision %d differs only in fields that cannot be set back: %s", to.Number, strings.Join(report.Kept, "; "))
 	}
 	if err := u.write(u.session, report, func() { p.tell(t, report) }); err != nil || u.dryRun || u.yes {
 		return report.Kept, err
@@ -142,19 +142,19 @@ func (t *target) declares(back *unstructured.Unstructured) bool {
 	return equality.Semantic.DeepEqual(sparse(numbers(is)), sparse(numbers(would)))
 }
 
-// objection is why a plan is not followed without a word more; nil if it is.
+// objection returns why a plan needs --yes; nil if it does not.
 func objection(r preview.Report) error {
 	irreversible := slices.ContainsFunc(r.Actions(), func(s preview.Step) bool { return s.Class == lifecycle.ClassIrreversible })
 	switch {
 	case irreversible:
-		return errors.New("nothing was changed: a step of it cannot be undone; --yes takes it all the same")
+		return errors.New("nothing was changed: the plan has an irreversible step; use --yes to roll back anyway")
 	case r.Outcome == lifecycle.OutcomeBlocked:
-		return fmt.Errorf("nothing was changed: it does not lead to the end (%s); --yes declares it all the same", r.Reason)
+		return fmt.Errorf("nothing was changed: the plan does not settle (%s); use --yes to roll back anyway", r.Reason)
 	}
 	return nil
 }
 
-// revisions are those of the object, the oldest first.
+// revisions returns those of the object, oldest first.
 func (t *target) revisions(ctx context.Context) ([]revision.Revision, error) {
 	selector := labels.SelectorFromSet(revision.Selector(t.GetKind(), t.GetName())).String()
 	list, err := t.all.Resource(appsv1.SchemeGroupVersion.WithResource("controllerrevisions")).Namespace(t.GetNamespace()).
@@ -176,7 +176,7 @@ func (t *target) revisions(ctx context.Context) ([]revision.Revision, error) {
 	return all, nil
 }
 
-// present is the digest of the revision that the object has now; empty if it has none.
+// present returns the digest of the object's present revision; empty if it has none.
 func (t *target) present(all []revision.Revision) string {
 	spec, _, _ := unstructured.NestedMap(t.Object, "spec")
 	for _, r := range slices.Backward(all) {
@@ -187,14 +187,13 @@ func (t *target) present(all []revision.Revision) string {
 	return ""
 }
 
-// declares compares by what is set: the same spec may be written with or without what is
-// empty.
+// declares compares only non-empty fields: equal specs may differ in empty ones.
 func declares(r revision.Revision, spec map[string]any) bool {
 	var is map[string]any
 	return json.Unmarshal(r.Spec, &is) == nil && equality.Semantic.DeepEqual(sparse(numbers(spec)), sparse(is))
 }
 
-// numbers are as encoding/json reads them.
+// numbers converts the spec's numbers to the types of the JSON decoder.
 func numbers(spec map[string]any) (same map[string]any) {
 	raw, err := json.Marshal(spec)
 	if err != nil || json.Unmarshal(raw, &same) != nil {
@@ -203,7 +202,7 @@ func numbers(spec map[string]any) (same map[string]any) {
 	return same
 }
 
-// sparse leaves out what is empty.
+// sparse drops empty fields.
 func sparse(value any) any {
 	m, ok := value.(map[string]any)
 	if !ok {
@@ -227,14 +226,14 @@ func (u *undo) choose(t *target, all []revision.Revision) (revision.Revision, er
 	if u.to == 0 {
 		to, ok := revision.LastSettled(all, present)
 		if !ok {
-			return to, fmt.Errorf("%s has no earlier spec with which everything was as declared; see --list", t)
+			return to, fmt.Errorf("%s has no earlier spec that settled; see --list", t)
 		}
 		return to, nil
 	}
 	to, ok := revision.Numbered(all, u.to)
 	switch {
 	case !ok:
-		return to, fmt.Errorf("--to-revision %d is not kept: there are %s", u.to, ranged(all))
+		return to, fmt.Errorf("there is no revision %d: the revisions are %s", u.to, ranged(all))
 	case to.Digest == present:
 		return to, fmt.Errorf("%s has the spec of revision %d already", t, u.to)
 	}
@@ -248,8 +247,7 @@ func ranged(all []revision.Revision) string {
 	return fmt.Sprintf("%d to %d", all[0].Number, all[len(all)-1].Number)
 }
 
-// respecified is the object with the spec of the revision, written over the version that
-// was read.
+// respecified returns the object with the spec of the revision.
 func (t *target) respecified(to revision.Revision) (*unstructured.Unstructured, error) {
 	if to.APIVersion != t.GetAPIVersion() {
 		return nil, fmt.Errorf("revision %d is written in %s, and %s is read in %s: name the type as %s.%s", to.Number, to.APIVersion, t,
@@ -265,7 +263,7 @@ func (t *target) respecified(to revision.Revision) (*unstructured.Unstructured, 
 	return back, nil
 }
 
-// versioned is VERSION.GROUP, as kubectl takes it after a type.
+// versioned returns VERSION.GROUP, kubectl's suffix of a type.
 func versioned(apiVersion string) string {
 	group, version, _ := strings.Cut(apiVersion, "/")
 	return version + "." + group

@@ -18,13 +18,13 @@ type session struct {
 
 	flags *genericclioptions.ConfigFlags
 	now   func() time.Time
-	// screen is what the output is; nil if it is no terminal.
+	// screen is the terminal of the output; nil if it is no terminal.
 	screen *screen
-	// asks reports whether there is a person who can be asked.
+	// asks reports whether a user at a terminal can confirm.
 	asks bool
 }
 
-// target is the object that a command is about.
+// target is the object of a command.
 type target struct {
 	*unstructured.Unstructured
 
@@ -33,7 +33,7 @@ type target struct {
 	all     dynamic.Interface
 }
 
-// String is the object as users write it.
+// String returns the object as kind/name.
 func (t *target) String() string { return strings.ToLower(t.GetKind()) + "/" + t.GetName() }
 
 // find reads the object of TYPE/NAME or TYPE NAME.
@@ -43,7 +43,7 @@ func (s *session) find(args []string) (*target, error) {
 		return nil, s.withKinds(err)
 	}
 	if len(infos) != 1 {
-		return nil, fmt.Errorf("%d objects are named: name one, as in etcdcluster/NAME", len(infos))
+		return nil, fmt.Errorf("the arguments name %d objects: name one, as in etcdcluster/NAME", len(infos))
 	}
 	return s.target(infos[0])
 }

@@ -217,7 +217,7 @@ func TestFollowing(t *testing.T) {
 	p := &paper{session: s}
 	p.show(first)
 	p.show(second)
-	if want := "a 1\nb 1\nc 1\nd 1\nb is gone\n"; out.String() != want {
+	if want := "a 1\nb 1\nc 1\nd 1\nb was deleted\n"; out.String() != want {
 		t.Errorf("got %q", out)
 	}
 	s, out = talking(&screen{size: func() (int, int, error) { return 2, 3, nil }})

@@ -30,11 +30,11 @@ func named(kind schema.GroupVersionResource, namespace, name string) source {
 
 func (s source) narrow(o *metav1.ListOptions) { o.LabelSelector, o.FieldSelector = s.labels, s.fields }
 
-// catch is what was found in each source, in their order.
+// catch has the found objects of each source, in the order of the sources.
 type catch [][]*unstructured.Unstructured
 
-// fetch lists all sources at once. One that may not be listed hides no other: its
-// error has its place.
+// fetch lists all sources concurrently. An error of one source does not affect the others:
+// it is returned at the index of its source.
 func fetch(ctx context.Context, client dynamic.Interface, sources []source) (catch, []error) {
 	found, faults := make(catch, len(sources)), make([]error, len(sources))
 	var wait sync.WaitGroup
@@ -56,7 +56,7 @@ func fetch(ctx context.Context, client dynamic.Interface, sources []source) (cat
 	return found, faults
 }
 
-// as reads objects as what they are; one that cannot be read so is left out.
+// as converts the objects to their type, and drops those that cannot be converted.
 func as[T any](objects []*unstructured.Unstructured) []T {
 	var all []T
 	for _, u := range objects {

@@ -33,14 +33,14 @@ func statusCommand(s *session) *cobra.Command {
 	st := &status{session: s}
 	cmd := &cobra.Command{
 		Use:   "status [TYPE [NAME] | TYPE/NAME]",
-		Short: "Show how everything is, or one object with its members",
-		Long: `Show how everything is that Governor runs, all objects of a type, or one object as a tree:
-its members, their pods and volumes, with health, version and node; what is under way,
-and which step is held by whom.
+		Short: "Show the status of all objects, or of one object with its members",
+		Long: `Show the status of all objects that Governor runs, of all objects of a type, or of one
+object as a tree: its members, their pods and volumes, with health, version and node, the
+change that is under way, and the gate or policy that holds a step.
 
-With -w it stays, and shows every change as it comes: in place on a terminal, else as
-one line for each change.`,
-		Example: `  # everything that Governor runs in this namespace, and in all
+-w watches and shows every change: in place on a terminal, elsewhere as one line for each
+change.`,
+		Example: `  # all objects that Governor runs in this namespace, and in all namespaces
   kubectl governor status
   kubectl governor status -A
 
@@ -57,20 +57,20 @@ one line for each change.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return st.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.BoolVarP(&st.everywhere, "all-namespaces", "A", false, "in all namespaces")
-	f.BoolVarP(&st.watch, "watch", "w", false, "stay and show every change")
+	f.BoolVarP(&st.everywhere, "all-namespaces", "A", false, "list objects of all namespaces")
+	f.BoolVarP(&st.watch, "watch", "w", false, "watch, and show every change")
 	st.add(cmd, formatWide, formatName)
 	return cmd
 }
 
 func (s *status) run(ctx context.Context, args []string) error {
 	if s.watch && !s.people() {
-		return fmt.Errorf("--watch is for people: -o %s cannot be followed, use text or wide", s.format)
+		return fmt.Errorf("--watch does not support -o %s: use text or wide", s.format)
 	}
 	switch {
 	case len(args) == 2 || len(args) == 1 && strings.Contains(args[0], "/"):
 		if s.everywhere {
-			return errors.New("--all-namespaces lists: leave it out to see one object")
+			return errors.New("--all-namespaces cannot be used with one object")
 		}
 		return s.one(ctx, args)
 	case len(args) == 1:
@@ -114,8 +114,8 @@ func (s *status) list(ctx context.Context, only string) error {
 	return errors.Join(s.write(s.session, all, func() { s.print(all) }), fault)
 }
 
-// missing returns an error if nothing was found because the namespace does not exist. A
-// user who may not read namespaces is not told.
+// missing returns an error if nothing was found because the namespace does not exist. It
+// returns nil if the user may not read namespaces.
 func missing(ctx context.Context, client dynamic.Interface, namespace string, found catch) error {
 	if namespace == metav1.NamespaceAll || slices.ContainsFunc(found, func(some []*unstructured.Unstructured) bool { return len(some) > 0 }) {
 		return nil
@@ -127,7 +127,7 @@ func missing(ctx context.Context, client dynamic.Interface, namespace string, fo
 	return nil
 }
 
-// chosen are the kinds to list.
+// chosen returns the kinds to list.
 func (s *status) chosen(only string) ([]kind, error) {
 	kinds, err := s.governed(true)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *status) chosen(only string) ([]kind, error) {
 	}
 	kinds = slices.DeleteFunc(kinds, func(k kind) bool { return !k.called(only) })
 	if len(kinds) == 0 {
-		return nil, fmt.Errorf("%q is no type that Governor runs; %s", only, s.kindsHere())
+		return nil, fmt.Errorf("%q is not a type that Governor runs; %s", only, s.kindsHere())
 	}
 	return kinds, nil
 }
@@ -155,27 +155,29 @@ type state struct {
 	Ready   string `json:"ready"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Since is when Ready became what it is.
+	// Since is the last change of Ready.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Held says that a gate or a policy holds the next step, as Message tells.
+	// Held reports that a gate or a policy holds the next step; Message names it.
 	Held bool `json:"held,omitempty"`
-	// Moving says that something is under way, and Stalled that somebody must act.
+	// Moving reports that a change is under way, and Stalled that a person must act.
 	Moving  bool `json:"moving,omitempty"`
 	Stalled bool `json:"stalled,omitempty"`
-	// Drift is what somebody changed and Governor leaves so, and Back from which failed
-	// change it has returned.
+	// Drift is the drift that Governor does not repair, and Back the failed change that was
+	// rolled back.
 	Drift string `json:"drift,omitempty"`
 	Back  string `json:"rolledBack,omitempty"`
-	// Blocked is what cannot be provided while repairs go on, Due are the certificates that a
-	// pause keeps from being renewed, and Deletion is what holds the deletion.
+	// Blocked is the object that cannot be applied while repairs continue, Due are the
+	// certificates that a pause keeps from being renewed, and Deletion is the policy that
+	// holds the deletion.
 	Blocked  string `json:"resourcesBlocked,omitempty"`
 	Due      string `json:"certificatesDue,omitempty"`
 	Deletion string `json:"deletionHeld,omitempty"`
-	// Version runs, and Count is how many are ready of those there are, if the kind tells.
+	// Version is the running version, and Count the ready members of all, if the kind
+	// reports them.
 	Version string `json:"version,omitempty"`
 	Count   string `json:"membersReady,omitempty"`
 
-	// heldSince is since when a policy holds a change while the object is ready; nil if none does.
+	// heldSince is when a policy began to hold a change of a ready object; nil if none does.
 	heldSince *metav1.Time
 	age       time.Duration
 	full      string
@@ -195,7 +197,7 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 	kind := strings.ToLower(obj.GetKind())
 	st := state{
 		Namespace: obj.GetNamespace(), Object: kind + "/" + obj.GetName(),
-		Ready: string(metav1.ConditionUnknown), Reason: "NotSeen", Message: "Governor has not looked at it yet.",
+		Ready: string(metav1.ConditionUnknown), Reason: "NotSeen", Message: "Governor has not observed it yet.",
 		Version: versionOf(obj), Count: membersOf(obj),
 		age:  s.now().Sub(obj.GetCreationTimestamp().Time),
 		full: kind + "." + obj.GroupVersionKind().Group + "/" + obj.GetName(),
@@ -219,7 +221,7 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 	return st
 }
 
-// message is that of a condition that is true.
+// message returns the message of a condition if it is true.
 func message(all []metav1.Condition, kind string) string {
 	if c := apimeta.FindStatusCondition(all, kind); c != nil && c.Status == metav1.ConditionTrue {
 		return c.Message
@@ -227,7 +229,7 @@ func message(all []metav1.Condition, kind string) string {
 	return ""
 }
 
-// versionOf is what runs, by the conventions of status.
+// versionOf returns the running version, by the conventions for status fields.
 func versionOf(obj *unstructured.Unstructured) string {
 	for _, path := range [][]string{{"status", "version"}, {"status", "version", "current"}, {"status", "image"}, {"spec", "version"}} {
 		if v, ok, err := unstructured.NestedString(obj.Object, path...); ok && err == nil && v != "" {
@@ -279,7 +281,7 @@ func (s *status) print(all []state) {
 			s.say("%s", st.full)
 		}
 	case len(all) == 0:
-		s.say("There is nothing that Governor runs here.")
+		s.say("Governor runs no objects here.")
 	default:
 		for _, l := range s.rows(all) {
 			s.say("%s", l.text)
@@ -287,8 +289,8 @@ func (s *status) print(all []state) {
 	}
 }
 
-// rows are the lines of the list. Where nothing is replaced they have no age, which
-// would make every line a new one, and no columns.
+// rows formats the list. Lines that are not redrawn in place have no age, because it would
+// change every line, and no aligned columns.
 func (s *status) rows(all []state) []line {
 	ages := s.screen != nil || !s.watch
 	table := [][]cell{s.row(ages, cells("NAMESPACE", "OBJECT", "READY", "VERSION", "MEMBERS", "REASON", "AGE", "MESSAGE"))}
@@ -314,7 +316,7 @@ func (s *status) rows(all []state) []line {
 	return lines
 }
 
-// row leaves out the columns that are not asked for.
+// row drops the columns that the flags do not request.
 func (s *status) row(ages bool, full []cell) []cell {
 	const place, version, members, age = 0, 3, 4, 6
 	var row []cell

@@ -62,7 +62,7 @@ func TestPlanText(t *testing.T) {
 	}}
 	p.tell(&target{Unstructured: obj}, r)
 	want := `etcdcluster/e in n: 2 steps, of which 1 destructive and 1 disruptive
-It is paused: nothing of this happens before it is resumed.
+It is paused: Governor takes no step until it is resumed.
    1. Restart e-1 (Disruptive), usually 1.5s
       Why: This is why.
       meanwhile: 2 of 3 voters serve, none may fail
@@ -108,7 +108,7 @@ func TestARefusal(t *testing.T) {
 	if got := passed(e); got != "KeepsQuorum, pace" {
 		t.Errorf("it is said that it passed %s", got)
 	}
-	if got, want := sentence(e), "It did not take the step Restart e-1, wanted because of VersionChanged: It is restarted: nights/MaintenanceWindow: closed"; got != want {
+	if got, want := sentence(e), "It did not take the step Restart e-1, due because of VersionChanged: It is restarted: nights/MaintenanceWindow: closed"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

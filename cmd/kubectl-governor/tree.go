@@ -15,12 +15,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// tree is one object with what belongs to it.
+// tree is one object with its members and volumes.
 type tree struct {
 	state
-	// Tree has the members, and the volumes that no pod has.
+	// Tree has the members, and the volumes that no pod uses.
 	belongings
-	// Last is the newest entry of the history, in short.
+	// Last summarizes the newest entry of the history.
 	Last string `json:"lastStep,omitempty"`
 }
 
@@ -36,13 +36,13 @@ func (s *status) one(ctx context.Context, args []string) error {
 	}, t.belongings()...)
 	found, faults := fetch(ctx, t.all, sources)
 	s.warnOfAbsence(ctx, t.all, found[0]...)
-	faults[1] = nil // without the history there is less to tell
+	faults[1] = nil // the history is optional
 	fault := errors.Join(faults...)
 	if s.watch && fault == nil {
 		return s.follow(ctx, t.all, sources, s.branches, &paper{session: s.session, replaces: s.screen != nil})
 	}
 	if len(found[0]) == 0 {
-		return errors.Join(fmt.Errorf("%s is gone", t), fault)
+		return errors.Join(fmt.Errorf("%s was deleted", t), fault)
 	}
 	of := s.tree(found)
 	return errors.Join(s.write(s.session, of, func() { s.printTree(of) }), fault)
@@ -63,15 +63,15 @@ func (s *status) printTree(of tree) {
 	}
 }
 
-// branches are the lines of the tree that is followed.
+// branches formats the watched tree.
 func (s *status) branches(found catch) []line {
 	if len(found[0]) == 0 {
-		return []line{{key: "", text: "It is gone."}}
+		return []line{{key: "", text: "It was deleted."}}
 	}
 	return s.draw(s.tree(found))
 }
 
-// lastOf is the newest entry of the history, in short.
+// lastOf summarizes the newest entry of the history.
 func lastOf(books []*unstructured.Unstructured) string {
 	for _, cm := range as[corev1.ConfigMap](books) {
 		book, err := history.Decode(cm.Data[history.Key])
@@ -82,7 +82,7 @@ func lastOf(books []*unstructured.Unstructured) string {
 	return ""
 }
 
-// draw is the tree as lines.
+// draw formats the tree as lines.
 func (s *status) draw(of tree) []line {
 	lines := []line{{key: of.Object, text: fmt.Sprintf("%s in %s: %s", of.Object, of.Namespace, s.verdict(of.state))}}
 	if now := s.underWay(of.state); now != "" {
@@ -136,7 +136,7 @@ func trunk(last bool) string {
 	return "│  "
 }
 
-// words are the member and what the object's status says of it.
+// words formats the member with the fields of the object's status.
 func (s *status) words(m member) string {
 	words := []string{m.Name}
 	for _, word := range []string{m.Role, s.paint(healthy(m.Health), m.Health), m.Version} {
@@ -165,7 +165,7 @@ func (s *status) volume(v volume) string {
 	return strings.TrimRight(fmt.Sprintf("volume %s  %s  %s", v.Name, s.paint(healthy(v.Phase), v.Phase), v.Size), " ")
 }
 
-// healthy is the colour of a word about health.
+// healthy returns the color of a health value.
 func healthy(word string) tone {
 	switch word {
 	case "Ready", "Healthy", string(corev1.ClaimBound):
@@ -189,7 +189,7 @@ func (s *status) verdict(st state) string {
 	return fmt.Sprintf("%s, %s. %s", s.paint(st.mood(), "not ready"), st.Reason, st.Message)
 }
 
-// underWay says whether something goes on, is held, or needs a person, and since when.
+// underWay formats whether a change is under way, is held, or needs a person, and since when.
 func (s *status) underWay(st state) string {
 	var what string
 	switch {
@@ -200,7 +200,7 @@ func (s *status) underWay(st state) string {
 	case st.Held:
 		what = s.paint(fair, "held")
 	case st.Stalled:
-		what = s.paint(bad, "needs somebody to act")
+		what = s.paint(bad, "needs a person to act")
 	case st.Moving:
 		what = "under way"
 	default:

@@ -22,9 +22,9 @@ import (
 func whyCommand(s *session) *cobra.Command {
 	return &cobra.Command{
 		Use:   "why TYPE/NAME",
-		Short: "Tell the story of the last change in plain sentences",
-		Long: `Tell the story of the last change in plain sentences: who changed what, what Governor did
-and why, what it refused, and what it waits for now. It is told from the object, its
+		Short: "Explain the last change of an object",
+		Long: `Explain the last change of an object: its author, the steps that Governor took or refused
+with their reasons, and what Governor waits for now. The sources are the object, its
 history and its events.`,
 		Example:           "  kubectl governor why etcd/my-cluster",
 		Args:              cobra.RangeArgs(1, 2),
@@ -53,9 +53,9 @@ func (s *session) why(ctx context.Context, t *target) error {
 	return book.Verify()
 }
 
-// author says who changed the specification last: as the operator saw it when it took
-// a step for it, or else as the API server has noted it, which gives no time to changes
-// by the scale subresource.
+// author names the last author of the spec: from the history if a step was taken for this
+// generation, else from the managed fields, which have no time for changes through the
+// scale subresource.
 func author(obj *unstructured.Unstructured, book history.Log) string {
 	for _, e := range slices.Backward(book.Entries) {
 		if e.By != "" && e.Generation == obj.GetGeneration() {
@@ -70,7 +70,7 @@ func author(obj *unstructured.Unstructured, book history.Log) string {
 		}
 	}
 	if last.Time == nil {
-		return fmt.Sprintf("Who changed its specification last (generation %d) is not recorded.", obj.GetGeneration())
+		return fmt.Sprintf("The author of its specification (generation %d) is not recorded.", obj.GetGeneration())
 	}
 	return fmt.Sprintf("Its specification (generation %d) was changed last at %s, by %s.",
 		obj.GetGeneration(), moment(last.Time.Time), last.Manager)
@@ -78,10 +78,10 @@ func author(obj *unstructured.Unstructured, book history.Log) string {
 
 func moment(at time.Time) string { return at.UTC().Format(time.DateTime) + " UTC" }
 
-// pause is how long nothing happens between two chapters.
+// pause is the time without a step that separates two runs of entries.
 const pause = 10 * time.Minute
 
-// chapter is the last run of entries about one generation, without a long pause.
+// chapter returns the last run of entries for one generation, without a long pause.
 func chapter(all []history.Entry) []history.Entry {
 	first := max(0, len(all)-1)
 	for first > 0 && all[first-1].Generation == all[first].Generation && all[first].At.Sub(end(all[first-1])) < pause {
@@ -100,7 +100,7 @@ func end(e history.Entry) time.Time {
 
 func (s *session) story(entries []history.Entry) {
 	if len(entries) == 0 {
-		s.say("Its history records no step: Governor has taken none, or somebody has deleted the history.")
+		s.say("Its history records no step: Governor has taken none, or the history was deleted.")
 		return
 	}
 	first, last := entries[0], entries[len(entries)-1]
@@ -112,20 +112,20 @@ func (s *session) story(entries []history.Entry) {
 	}
 }
 
-// sentence is one entry of the history.
+// sentence formats one entry of the history.
 func sentence(e history.Entry) string {
 	reason := because(e.Step)
 	within := strings.TrimSuffix(reason, ".")
 	switch e.Result {
 	case history.Refused:
-		return fmt.Sprintf("It did not take the step %s, wanted because of %s: %s", e.Step, within, e.Message)
+		return fmt.Sprintf("It did not take the step %s, due because of %s: %s", e.Step, within, e.Message)
 	case history.Failed:
 		return fmt.Sprintf("The step %s, because of %s, failed after %s%s: %s", e.Step, within, brief(e.Duration), retried(e), e.Message)
 	}
 	return fmt.Sprintf("%s: %s", took(e), reason)
 }
 
-// retried says until when a step that failed was tried again.
+// retried returns until when a failed step was retried.
 func retried(e history.Entry) string {
 	if e.Last.IsZero() {
 		return ""
@@ -133,15 +133,15 @@ func retried(e history.Entry) string {
 	return ", and again until " + moment(e.Last)
 }
 
-// present says how it is now.
+// present prints the present state.
 func (s *session) present(t *target) {
 	c := apimeta.FindStatusCondition(conditions(t.Unstructured), lifecycle.ConditionReady)
 	switch {
 	case c == nil:
-		s.say("Now: Governor has not looked at it yet.")
+		s.say("Now: Governor has not observed it yet.")
 		return
 	case c.ObservedGeneration != t.GetGeneration():
-		s.say("Governor has not yet looked at generation %d; what follows is about generation %d.", t.GetGeneration(), c.ObservedGeneration)
+		s.say("Governor has not yet observed generation %d; the following is about generation %d.", t.GetGeneration(), c.ObservedGeneration)
 	}
 	state := "not ready"
 	if c.Status == metav1.ConditionTrue {
@@ -159,7 +159,7 @@ func (s *session) present(t *target) {
 	}
 }
 
-// conditions are those of any object that has them, for their place is a convention.
+// conditions returns the conditions of any object; their field is a convention.
 func conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	var status struct {
 		Conditions []metav1.Condition `json:"conditions"`
@@ -171,7 +171,7 @@ func conditions(obj *unstructured.Unstructured) []metav1.Condition {
 	return status.Conditions
 }
 
-// news are the last events, if they can be read.
+// news prints the last events, if they can be read.
 func (s *session) news(ctx context.Context, t *target) {
 	list, err := t.all.Resource(eventsv1.SchemeGroupVersion.WithResource("events")).Namespace(t.GetNamespace()).
 		List(ctx, metav1.ListOptions{FieldSelector: "regarding.uid=" + string(t.GetUID())})
@@ -193,7 +193,7 @@ func (s *session) news(ctx context.Context, t *target) {
 	}
 }
 
-// heard is when an event was seen last.
+// heard returns the last time of an event.
 func heard(e eventsv1.Event) time.Time {
 	if e.Series != nil {
 		return e.Series.LastObservedTime.Time

@@ -13,87 +13,88 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// Valid is the condition that says what an approval is worth.
+// Valid is the condition of an approval that reports whether it permits the steps.
 const Valid = "Valid"
 
-// What an approval is worth, as reasons of that condition.
+// Reasons of the condition Valid.
 const (
-	// Approved means that it lets the steps pass.
+	// Approved means that the approval permits the steps.
 	Approved = "Approved"
-	// Expired means that its time is over.
+	// Expired means that the expiration time has passed.
 	Expired = "Expired"
-	// PlanChanged means that what is left to do is not what was approved.
+	// PlanChanged means that the remaining steps differ from the approved steps.
 	PlanChanged = "PlanChanged"
-	// GenerationChanged means that the object was changed since.
+	// GenerationChanged means that the object's spec has changed since.
 	GenerationChanged = "GenerationChanged"
-	// ObjectGone means that there is no such object any more.
+	// ObjectGone means that the object was deleted.
 	ObjectGone = "ObjectGone"
 	// Done means that all steps have been taken.
 	Done = "Done"
-	// Unknown means that what is left to do cannot be told now.
+	// Unknown means that the remaining steps are not known now.
 	Unknown = "Unknown"
-	// ApproverIsAuthor means that a policy wants another user than the author of the change.
+	// ApproverIsAuthor means that a policy requires another user than the author of the change.
 	ApproverIsAuthor = "ApproverIsAuthor"
-	// AuthorUnknown means that a policy wants another user than the author, who is not known.
+	// AuthorUnknown means that a policy requires another user than the author, and the author
+	// is not known.
 	AuthorUnknown = "AuthorUnknown"
 )
 
-// RemainingPlan is an object and what is left to do for it.
+// RemainingPlan is an object with its remaining steps.
 type RemainingPlan struct {
 	Object     Object
 	UID        string
 	Generation int64
-	// Author is the user who made this generation; empty if that is not known.
+	// Author is the user who made this generation; empty if unknown.
 	Author string
-	// OtherUser says that a policy accepts no approval by the author.
+	// OtherUser reports whether a policy refuses approvals by the author.
 	OtherUser bool
-	// Steps are those that the plan has now. Repairs among them need no approval of
-	// theirs, and do not count.
+	// Steps are the steps of the present plan. Repairs among them need no approval, and do
+	// not count.
 	Steps []lifecycle.Step
-	// Unknown is why the plan is not known; empty if it is.
+	// Unknown is the reason why the plan is not known; empty if it is known.
 	Unknown string
 }
 
-// ApprovalState is what an approval is worth: whether it is valid, a reason, and a sentence.
+// ApprovalState reports whether an approval is valid, with a reason and a message.
 type ApprovalState struct {
 	Valid           bool
 	Reason, Message string
 }
 
-// ApprovalStateOf says what the approval is worth for the object now.
+// ApprovalStateOf returns the state of the approval for the object now.
 func ApprovalStateOf(a *v1alpha1.Approval, ahead RemainingPlan, now time.Time) ApprovalState {
 	about := a.Spec.TargetRef
 	switch {
 	case about.UID != ahead.UID:
-		return ApprovalState{false, ObjectGone, fmt.Sprintf("The %s %s that was approved for is gone; what has its name now is another.", about.Kind, about.Name)}
+		return ApprovalState{false, ObjectGone, fmt.Sprintf("The approved %s %s was deleted, and another object has its name.", about.Kind, about.Name)}
 	case about.Generation != ahead.Generation:
 		return ApprovalState{false, GenerationChanged, fmt.Sprintf(
-			"It was given for generation %d of the object, whose specification was changed since: it is at generation %d. Approve anew.", about.Generation, ahead.Generation)}
+			"It approves generation %d of the object, which is now at generation %d. Approve again.", about.Generation, ahead.Generation)}
 	}
-	left := wishes(ahead.Steps)
+	left := changes(ahead.Steps)
 	covered, _ := covers(a.Spec.Steps, ahead.Steps)
 	switch {
 	case spent(a), len(left) == 0 && !covered && ahead.Unknown == "":
 		return ApprovalState{false, Done, "All steps have been taken."}
 	case ahead.Unknown != "":
-		return ApprovalState{false, Unknown, "What is left to do is not known: " + ahead.Unknown}
+		return ApprovalState{false, Unknown, "The remaining steps are not known: " + ahead.Unknown}
 	case !a.Spec.ExpirationTime.After(now):
-		return ApprovalState{false, Expired, fmt.Sprintf("It was valid until %s. Approve anew.", moment(a.Spec.ExpirationTime.Time, nil))}
+		return ApprovalState{false, Expired, fmt.Sprintf("It was valid until %s. Approve again.", moment(a.Spec.ExpirationTime.Time, nil))}
 	case !covered:
-		return ApprovalState{false, PlanChanged, fmt.Sprintf("The plan is %s; approved was %s. Look at it, and approve anew.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
+		return ApprovalState{false, PlanChanged, fmt.Sprintf("The plan is now %s, and the approved plan was %s. Review the plan, and approve again.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
 	case ahead.OtherUser:
 		return byOther(a, ahead)
 	}
 	return approvedUntil(a)
 }
 
-// byOther is what a complete approval is worth where the author of a change may not approve it.
+// byOther is the state of a complete approval if the author of a change may not approve it.
 func byOther(a *v1alpha1.Approval, ahead RemainingPlan) ApprovalState {
 	switch ahead.Author {
 	case "":
-		return ApprovalState{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and who made generation %d is not known.", ahead.Generation)}
+		return ApprovalState{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and the author of generation %d is not known.", ahead.Generation)}
 	case a.Spec.Approver:
-		return ApprovalState{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Let another user approve.", a.Spec.Approver, ahead.Generation)}
+		return ApprovalState{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Another user must approve.", a.Spec.Approver, ahead.Generation)}
 	}
 	return approvedUntil(a)
 }
@@ -102,20 +103,20 @@ func approvedUntil(a *v1alpha1.Approval) ApprovalState {
 	return ApprovalState{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.ExpirationTime.Time, nil))}
 }
 
-// spent reports whether all steps of the approval have been taken once: it does not
-// come to life again when the same has to be done again.
+// spent reports whether all steps of the approval have been taken once. A spent approval
+// does not become valid again when the same steps are due again.
 func spent(a *v1alpha1.Approval) bool {
 	c := apimeta.FindStatusCondition(a.Status.Conditions, Valid)
 	return c != nil && c.Reason == Done
 }
 
-// wishes are the steps that are no repairs.
-func wishes(steps []lifecycle.Step) []lifecycle.Step {
+// changes returns the steps that are no repairs.
+func changes(steps []lifecycle.Step) []lifecycle.Step {
 	return slices.DeleteFunc(slices.Clone(steps), func(s lifecycle.Step) bool { return s.Intent == lifecycle.IntentRepair })
 }
 
-// covers reports whether what is left is how the approved steps end. Repairs may be
-// left that nobody approved; whole says that there are none.
+// covers reports whether the remaining steps are the last of the approved steps. Repairs
+// without approval may remain, too; whole reports that there are none.
 func covers(approved []v1alpha1.ApprovedStep, left []lifecycle.Step) (some, whole bool) {
 	end := len(approved)
 	whole = true
@@ -139,8 +140,8 @@ func same(a v1alpha1.ApprovedStep, step lifecycle.Step) bool {
 		(class == step.Class || !class.IsDisruptive() && !step.Class.IsDisruptive())
 }
 
-// some is how many steps a sentence names.
-const some = 5
+// maxNamed is how many steps a message names.
+const maxNamed = 5
 
 func names(steps []lifecycle.Step) string {
 	var all []string
@@ -159,10 +160,10 @@ func approvedNames(steps []v1alpha1.ApprovedStep) string {
 }
 
 func few(all []string) string {
-	if len(all) <= some {
+	if len(all) <= maxNamed {
 		return strings.Join(all, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:some], ", "), len(all)-some)
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:maxNamed], ", "), len(all)-maxNamed)
 }
 
 func wholly(a *v1alpha1.Approval, ahead RemainingPlan) bool {
@@ -170,9 +171,8 @@ func wholly(a *v1alpha1.Approval, ahead RemainingPlan) bool {
 	return whole
 }
 
-// ApprovalCheckOf says what the approvals of an object say of its next step. The one that
-// stays valid longest counts. A repair that needs an approval has to be a part of what
-// was approved.
+// ApprovalCheckOf checks the approvals of an object for its next step. The approval that
+// expires last counts. A repair that needs an approval must be among the approved steps.
 func ApprovalCheckOf(approvals []*v1alpha1.Approval, ahead RemainingPlan, step lifecycle.Step, now time.Time) ApprovalCheck {
 	var best *v1alpha1.Approval
 	var p ApprovalCheck

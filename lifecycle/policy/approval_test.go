@@ -36,13 +36,13 @@ func aheadOf(steps ...lifecycle.Step) policy.RemainingPlan {
 	return policy.RemainingPlan{Object: orders, UID: "u", Generation: 3, Steps: steps}
 }
 
-func TestWorthOf(t *testing.T) {
+func TestApprovalStateOf(t *testing.T) {
 	worse := plan()
 	worse[2].Class = lifecycle.ClassIrreversible
 	other := plan()
 	other[2].Args = map[string]string{"version": "3"}
-	anew, later := aheadOf(plan()...), aheadOf(plan()...)
-	anew.UID, later.Generation = "v", 4
+	replaced, later := aheadOf(plan()...), aheadOf(plan()...)
+	replaced.UID, later.Generation = "v", 4
 	blind := aheadOf()
 	blind.Unknown = "it cannot be seen"
 	own, others, unknown := aheadOf(plan()...), aheadOf(plan()...), aheadOf(plan()...)
@@ -59,7 +59,7 @@ func TestWorthOf(t *testing.T) {
 		"Whole":      {"nothing is done yet", aheadOf(plan()...), tuesday, policy.Approved, "until Tue 2026-11-24 13:00 UTC"},
 		"Half":       {"what is done is gone from the front", aheadOf(plan()[2:]...), tuesday, policy.Approved, ""},
 		"Mended":     {"repairs in between do not count", aheadOf(mend, plan()[1], mend, plan()[2]), tuesday, policy.Approved, ""},
-		"More":       {"more is to be done", aheadOf(append(plan(), restart)...), tuesday, policy.PlanChanged, "The plan is Snapshot, Restart a-1, Restart a-2, Restart a-1; approved was Snapshot, Restart a-1, Restart a-2."},
+		"More":       {"more is to be done", aheadOf(append(plan(), restart)...), tuesday, policy.PlanChanged, "The plan is now Snapshot, Restart a-1, Restart a-2, Restart a-1, and the approved plan was Snapshot, Restart a-1, Restart a-2. Review"},
 		"Less":       {"an end that was approved is left out", aheadOf(plan()[:2]...), tuesday, policy.PlanChanged, ""},
 		"Order":      {"in another order", aheadOf(plan()[2], plan()[1]), tuesday, policy.PlanChanged, ""},
 		"Args":       {"with another argument", aheadOf(other...), tuesday, policy.PlanChanged, ""},
@@ -67,13 +67,13 @@ func TestWorthOf(t *testing.T) {
 		"Done":       {"nothing is left", aheadOf(), tuesday, policy.Done, ""},
 		"OnlyMend":   {"only what needs no approval is left", aheadOf(mend), tuesday, policy.Done, ""},
 		"Expired":    {"its time is over, to the moment", aheadOf(plan()...), tuesday.Add(time.Hour), policy.Expired, "It was valid until Tue 2026-11-24 13:00 UTC."},
-		"Another":    {"the same name, another object", anew, tuesday, policy.ObjectGone, "another"},
+		"Another":    {"the same name, another object", replaced, tuesday, policy.ObjectGone, "another"},
 		"Generation": {"the wish was changed", later, tuesday, policy.GenerationChanged, "generation 3"},
-		"Own":        {"its author approved", own, tuesday, policy.ApproverIsAuthor, "ann made generation 3. Let another user approve."},
+		"Own":        {"its author approved", own, tuesday, policy.ApproverIsAuthor, "ann made generation 3. Another user must approve."},
 		"OwnExpired": {"what ended is not the author's fault", own, tuesday.Add(time.Hour), policy.Expired, ""},
 		"Others":     {"another user approved", others, tuesday, policy.Approved, ""},
-		"Authorless": {"nobody knows whose change it is", unknown, tuesday, policy.AuthorUnknown, "who made generation 3 is not known"},
-		"Unseen":     {"nobody knows", blind, tuesday, policy.Unknown, "it cannot be seen"},
+		"Authorless": {"the author is not known", unknown, tuesday, policy.AuthorUnknown, "the author of generation 3 is not known"},
+		"Unseen":     {"the plan is not known", blind, tuesday, policy.Unknown, "it cannot be seen"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,8 +19,8 @@ func TestAnotherUserThanTheAuthorApproves(t *testing.T) {
 		t.Error("WantsOtherUser must be true where a policy says so, and only there")
 	}
 	for author, want := range map[string]string{
-		"ann": "needs an approval by another user than its author ann, and nobody has approved; approve with `kubectl governor approve ring orders -n team`",
-		"": "by another user than its author, who is not known, and nobody has approved; a user who answers for the change says so with " +
+		"ann": "needs an approval by another user than its author ann, and there is none; approve with `kubectl governor approve ring orders -n team`",
+		"": "by another user than its author, who is not known, and there is none; a user claims the change with " +
 			"`kubectl annotate ring orders -n team --overwrite governor.dev/author=USER governor.dev/author-generation=3`, where USER is that user's own name, and another approves with " +
 			"`kubectl governor approve ring orders -n team`",
 	} {

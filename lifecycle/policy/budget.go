@@ -6,19 +6,19 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// BudgetSlot is a slot that a disturbing step needs, of those that a policy has.
+// BudgetSlot is a slot of a policy's budget, which a disruptive step needs.
 type BudgetSlot struct {
 	// Policy is the name of the policy.
 	Policy string
-	// Pool names those who share the slots: the same for all objects that do.
+	// Pool identifies the objects that share the slots.
 	Pool string
-	// Limit is how many slots there are.
+	// Limit is the number of slots.
 	Limit int
-	// Among says who shares them, as a part of a sentence.
+	// Among describes the objects that share the slots, as a part of a sentence.
 	Among string
 }
 
-// BudgetSlots are the slots that a step of the object needs, one of each.
+// BudgetSlots returns the slots that a step of the object needs, one of each.
 func (s Set) BudgetSlots(o Object) []BudgetSlot {
 	var all []BudgetSlot
 	for _, p := range s {
@@ -42,8 +42,8 @@ func (s Set) BudgetSlots(o Object) []BudgetSlot {
 	return all
 }
 
-// Full is the refusal for want of a slot; holders are those who have them.
+// Full returns the refusal of a step while all slots are taken; holders are the objects that have them.
 func (s BudgetSlot) Full(holders string) lifecycle.Refusal {
 	return lifecycle.Refusal{Gate: Budget, Policy: s.Policy, Message: fmt.Sprintf(
-		"of the objects %s it lets %d be disturbed at once, and that is %s", s.Among, s.Limit, holders)}
+		"of the objects %s, at most %d may be disrupted at once, and now it is %s", s.Among, s.Limit, holders)}
 }

@@ -11,24 +11,25 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Peer is another object, as far as waves ask about it.
+// Peer is the state of another object that waves depend on.
 type Peer struct {
 	Object
-	// Settled says that everything is as declared, for the present declaration.
+	// Settled reports whether everything is as declared in the present generation.
 	Settled bool
-	// Since is since when it is settled, or not.
+	// Since is the time when Settled last changed.
 	Since time.Time
-	// Stalled is why nothing improves there before somebody acts; empty if it does.
+	// Stalled is the reason if the object needs a person to act; empty if not.
 	Stalled string
 }
 
-// Equal reports whether waves ask the same of both.
+// Equal reports whether waves treat both alike.
 func (p Peer) Equal(other Peer) bool {
 	return p.Settled == other.Settled && p.Since.Equal(other.Since) && p.Stalled == other.Stalled &&
 		maps.Equal(p.Labels, other.Labels)
 }
 
-// wave is the wave of the object, counted from 0; the last is that of all others.
+// wave returns the wave of the object, counted from 0; objects without a matching wave form
+// the last one.
 func (p *Policy) wave(o Object) int {
 	i := slices.IndexFunc(p.waves, func(s labels.Selector) bool { return s.Matches(labels.Set(o.Labels)) })
 	if i < 0 {
@@ -44,15 +45,15 @@ func (p *Policy) waveName(i int) string {
 	return "the last"
 }
 
-// waitsForWave holds the step while the waves before that of the object are not done, or not
-// well. The object that is worst is named.
+// waitsForWave holds the step while an object of an earlier wave is stalled, not settled or
+// soaking. The message names the worst one.
 func (p *Policy) waitsForWave(q Question) []lifecycle.Refusal {
 	if p.spec.Canary == nil || p.wave(q.Object) == 0 {
 		return nil
 	}
 	peers, err := q.Peers()
 	if err != nil {
-		return p.refuse(Canary, time.Time{}, "how the objects of the waves before it are is not known: %s", err)
+		return p.refuse(Canary, time.Time{}, "the state of the objects in the earlier waves is not known: %s", err)
 	}
 	peer, bad := p.worst(p.before(q.Object, peers), q.Now)
 	if !bad {
@@ -61,16 +62,16 @@ func (p *Policy) waitsForWave(q Question) []lifecycle.Refusal {
 	wave := p.waveName(p.wave(peer.Object))
 	switch {
 	case peer.Stalled != "":
-		return p.refuse(Canary, time.Time{}, "halted, because %s of wave %q is not well: %s", peer.Object, wave, peer.Stalled)
+		return p.refuse(Canary, time.Time{}, "halted, because %s of wave %q is stalled: %s", peer.Object, wave, peer.Stalled)
 	case !peer.Settled:
 		return p.refuse(Canary, time.Time{}, "wave %q comes first, and %s of it is not as declared yet", wave, peer.Object)
 	}
-	ripe := p.soakEnds(peer)
-	return p.refuse(Canary, ripe, "wave %q soaks until %s, when %s of it will have been as declared for %s",
-		wave, moment(ripe, nil), peer.Object, p.spec.Canary.Soak.Duration)
+	end := p.soakEnds(peer)
+	return p.refuse(Canary, end, "wave %q soaks until %s, when %s of it will have been as declared for %s",
+		wave, moment(end, nil), peer.Object, p.spec.Canary.Soak.Duration)
 }
 
-// before are the peers in waves before that of the object, sorted by name.
+// before returns the peers in earlier waves than that of the object, sorted by name.
 func (p *Policy) before(o Object, peers []Peer) []Peer {
 	wave := p.wave(o)
 	var all []Peer
@@ -85,7 +86,7 @@ func (p *Policy) before(o Object, peers []Peer) []Peer {
 
 func (p *Policy) soakEnds(peer Peer) time.Time { return peer.Since.Add(p.spec.Canary.Soak.Duration) }
 
-// worst is the peer that keeps the next wave back the most, and false if none does.
+// worst returns the peer that delays the next wave the most, and false if none does.
 func (p *Policy) worst(peers []Peer, now time.Time) (worst Peer, bad bool) {
 	for _, peer := range peers {
 		if p.soakEnds(peer).After(now) || peer.Stalled != "" || !peer.Settled {

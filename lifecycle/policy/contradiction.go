@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ConflictsWith returns sentences about where two policies that select the same object
-// disagree, from the view of the first.
+// ConflictsWith describes the conflicts of two policies that select the same object, from
+// the view of the first.
 func (p *Policy) ConflictsWith(other *Policy) []string {
 	var all []string
 	differ := func(field, mine, theirs, wins string) {
@@ -18,19 +18,19 @@ func (p *Policy) ConflictsWith(other *Policy) []string {
 	differ("spec.onFailure", string(p.spec.OnFailure), string(other.spec.OnFailure), "Halt")
 	if len(p.windows) > 0 && len(other.windows) > 0 && !p.windows.meet(other.windows) {
 		all = append(all, fmt.Sprintf(
-			"Its windows and those of the policy %q are never open at the same time: steps that disturb are never taken.", other.Name))
+			"Its windows and those of the policy %q are never open at the same time: disruptive steps are never taken.", other.Name))
 	}
 	return all
 }
 
 const (
-	// searchHorizon are long enough for all combinations of days and clocks that matter.
+	// searchHorizon is long enough for all relevant combinations of days and clock changes.
 	searchHorizon = 4 * 366 * day
-	// patience is how many openings are compared before it is taken that they meet.
-	patience = 2000
+	// maxOpenings is how many openings are compared before windows are assumed to overlap.
+	maxOpenings = 2000
 )
 
-// meet reports whether windows of both are ever open at the same time.
+// meet reports whether any windows of both are open at the same time.
 func (all windows) meet(others windows) bool {
 	for _, a := range all {
 		for _, b := range others {
@@ -45,7 +45,7 @@ func (all windows) meet(others windows) bool {
 func (w window) meets(other window) bool {
 	end := epoch.Add(searchHorizon)
 	opens := epoch
-	for range patience {
+	for range maxOpenings {
 		if opens = w.next(opens); opens.IsZero() || opens.After(end) {
 			return false
 		}
@@ -56,7 +56,7 @@ func (w window) meets(other window) bool {
 	return true
 }
 
-// within reports whether the window is open at any time from one time to before another.
+// within reports whether the window is open at any time in [from, to).
 func (w window) within(from, to time.Time) bool {
 	if _, open := w.closes(from); open {
 		return true

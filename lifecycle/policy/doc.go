@@ -1,10 +1,10 @@
-// Package policy is the judgement of what people say may be done, and when: it answers
-// for one object, one step and one time which of the policies that select the object
-// hold the step, with a sentence for the user, and until when.
+// Package policy evaluates OperationPolicies. For one object, one step and one time it
+// returns the policies that hold the step, each with a message for the user and the time
+// until which it holds.
 //
-// It is pure. What it judges from are OperationPolicy and Approval objects of
-// governor.dev/v1alpha1, read once by [New], and what the caller knows of the world.
+// The package is pure. Its inputs are OperationPolicy and Approval objects of
+// governor.dev/v1alpha1, which [New] parses once, and the state that the caller passes.
 //
-// Where policies disagree the stricter wins, and each of them is named: a step is held
-// while any of them holds it.
+// If policies conflict, the strictest wins, and the message names each of them: a step is
+// held while any policy holds it.
 package policy

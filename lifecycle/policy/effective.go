@@ -4,29 +4,27 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
-// Effective is what all policies that select an object say together beyond its steps:
-// of each field the strictest that any of them asks for, and who asks for it.
+// Effective combines the fields of all policies that select an object, except those about
+// steps: the strictest value of each field, and the policies that set it.
 type Effective struct {
-	// Names are those of all policies that select the object, sorted.
+	// Names are the names of all policies that select the object, sorted.
 	Names []string
-	// PausedBy are the policies that pause it; it is paused if there are any.
+	// PausedBy are the policies that pause the object.
 	PausedBy []string
-	// Drift is what happens to what others change: Report if any policy says so, or
-	// else Repair.
+	// Drift is Report if any policy has it, otherwise Repair.
 	Drift v1alpha1.DriftPolicy
-	// DriftBy are the policies that say so; none if it is the default.
+	// DriftBy are the policies that set Drift; empty for the default.
 	DriftBy []string
-	// OnFailure is what happens when a change fails: Rollback if a policy says so and
-	// none says Halt, which is the default.
+	// OnFailure is Rollback if a policy has it and none has Halt, the default.
 	OnFailure v1alpha1.FailurePolicy
-	// OnFailureBy are the policies that say so; none if it is the default.
+	// OnFailureBy are the policies that set OnFailure; empty for the default.
 	OnFailureBy []string
 }
 
 // Paused reports whether any policy pauses the object.
 func (e Effective) Paused() bool { return len(e.PausedBy) > 0 }
 
-// Effective returns what the policies, all of which select one object, say together.
+// Effective combines the policies, all of which select one object.
 func (s Set) Effective() Effective {
 	e := Effective{Names: s.Names(), Drift: v1alpha1.DriftPolicyRepair, OnFailure: v1alpha1.FailurePolicyHalt}
 	e.PausedBy = s.where(func(p *Policy) bool { return p.spec.Paused })

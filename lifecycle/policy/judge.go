@@ -12,7 +12,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// Names of the gates that policies have.
+// Names of the gates of policies.
 const (
 	MaintenanceWindow = "MaintenanceWindow"
 	Freeze            = "Freeze"
@@ -21,38 +21,36 @@ const (
 	Budget            = "Budget"
 )
 
-// Question is whether one step of one object may be taken at a time.
+// Question asks whether one step of one object may be taken at a time.
 type Question struct {
 	Object Object
 	Step   lifecycle.Step
 	Now    time.Time
-	// Deletion says that the object is being deleted. Waves do not hold deletions: they
-	// are about changes that the next wave gets too.
+	// Deletion reports that the object is being deleted. Waves do not hold deletions, because
+	// they order changes that the next wave gets too.
 	Deletion bool
-	// Bypass is the reason for which somebody lets the object's steps pass; empty if
-	// nobody does.
+	// Bypass is the reason for which a user bypasses the policies; empty without a bypass.
 	Bypass string
-	// Author is the user who made the object's present generation; empty if that is not known.
+	// Author is the user who made the object's present generation; empty if unknown.
 	Author     string
 	Generation int64
-	// FromSpec reports whether the step carries out a change of the spec since all was as
-	// declared last. It is called for routine steps in a freeze; nil means that it does not.
+	// FromSpec reports whether the step carries out a change of the spec since the object last
+	// settled. It is called for routine steps in a freeze; nil means false.
 	FromSpec func() bool
-	// Permit says what the object's approvals say of the step. It is called if the
-	// step needs one.
+	// Permit checks the object's approvals for the step. It is called if the step needs one.
 	Permit func() ApprovalCheck
-	// NamespaceTerminating reports whether the object's namespace is being deleted, where no approval can
-	// be made any more. It is called if the step waits for one; nil means that it is not.
+	// NamespaceTerminating reports whether the object's namespace is being deleted, so that no
+	// approval can be created. It is called if the step waits for one; nil means false.
 	NamespaceTerminating func() bool
 	// Peers returns all objects that the operator runs. It is called if there are waves.
 	Peers func() ([]Peer, error)
 }
 
-// ApprovalCheck is what approvals say of a step.
+// ApprovalCheck is the result of the approvals for a step.
 type ApprovalCheck struct {
-	// Approval is the one that lets it pass; nil if none does.
+	// Approval is the approval that permits the step; nil if none does.
 	Approval *history.Approval
-	// Because says what is wrong with those that there are.
+	// Because is the reason why the existing approvals do not permit it.
 	Because string
 }
 
@@ -60,15 +58,15 @@ type ApprovalCheck struct {
 type Verdict struct {
 	// Refusals are the gates of policies that hold the step.
 	Refusals []lifecycle.Refusal
-	// Bypassed are those that would hold it if nobody let it pass.
+	// Bypassed are the gates that would hold the step without the bypass.
 	Bypassed []lifecycle.Refusal
-	// Approval is what let it pass; nil if it needed none.
+	// Approval is the approval that permits the step; nil if the step needs none.
 	Approval *history.Approval
 }
 
-// Judge asks the policies, all of which select the object. Every one that holds the
-// step is in the answer. Repairs pass, unless a policy says that it holds them too.
-// Routine steps pass all but a freeze, which holds those that a change of the spec asks for.
+// Judge evaluates the policies, all of which select the object, and returns every policy
+// that holds the step. Repairs pass, unless a policy holds them too. Routine steps pass
+// everything but a freeze, which holds the steps of a change of the spec.
 func (s Set) Judge(q Question) Verdict {
 	var v Verdict
 	if q.Step.Class.IsDisruptive() {
@@ -84,7 +82,7 @@ func (s Set) Judge(q Question) Verdict {
 	return v
 }
 
-// judgeRoutine asks about a step that no client notices.
+// judgeRoutine evaluates a step that no client notices.
 func (s Set) judgeRoutine(q Question) []lifecycle.Refusal {
 	var all []lifecycle.Refusal
 	for _, p := range s {
@@ -96,10 +94,10 @@ func (s Set) judgeRoutine(q Question) []lifecycle.Refusal {
 	return all
 }
 
-// changesSpec reports whether the step is a wish that a change of the spec has brought.
+// changesSpec reports whether the step carries out a change of the spec.
 func (q Question) changesSpec() bool {
-	wish := q.Step.Intent != lifecycle.IntentRepair && q.Step.Cause == lifecycle.CauseSpecChange
-	return wish && q.FromSpec != nil && q.FromSpec()
+	change := q.Step.Intent != lifecycle.IntentRepair && q.Step.Cause == lifecycle.CauseSpecChange
+	return change && q.FromSpec != nil && q.FromSpec()
 }
 
 func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
@@ -115,8 +113,8 @@ func (p *Policy) judge(q Question, v *Verdict) []lifecycle.Refusal {
 }
 
 // HoldsDeletions reports whether any of the policies can hold a deletion, now or later. A
-// freeze that has ended counts as well: the admission policy governor-unheld-deletions asks
-// the same question, and admission policies know no time.
+// freeze that has ended also counts: the admission policy governor-unheld-deletions applies
+// the same rule, and admission policies cannot read the time.
 func (s Set) HoldsDeletions() bool {
 	return slices.ContainsFunc(s, func(p *Policy) bool {
 		return p.spec.Freeze != nil || len(p.spec.Windows) > 0 || p.spec.Approval != nil
@@ -164,11 +162,11 @@ func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
 		v.Approval = permit.Approval
 		return nil
 	}
-	because := cmp.Or(permit.Because, "nobody has approved")
+	because := cmp.Or(permit.Because, "there is none")
 	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval%s, and %s; %s", q.Step.Class, p.approver(q), because, q.remedy(p))
 }
 
-// approver says whose approval the policy does not accept.
+// approver names the user whose approval the policy does not accept.
 func (p *Policy) approver(q Question) string {
 	switch {
 	case !p.wantsOtherUser():
@@ -183,17 +181,17 @@ func (p *Policy) wantsOtherUser() bool {
 	return p.spec.Approval != nil && p.spec.Approval.Approver == v1alpha1.ApproverOtherUser
 }
 
-// WantsOtherUser reports whether any of the policies accepts no approval by the author of a change.
+// WantsOtherUser reports whether any of the policies refuses approvals by the author of a change.
 func (s Set) WantsOtherUser() bool { return slices.ContainsFunc(s, (*Policy).wantsOtherUser) }
 
-// remedy is what to do about a step that waits for an approval.
+// remedy returns what a user can do about a step that waits for an approval.
 func (q Question) remedy(p *Policy) string {
 	about := fmt.Sprintf("%s %s -n %s", strings.ToLower(q.Object.Kind), q.Object.Name, q.Object.Namespace)
 	switch {
 	case q.NamespaceTerminating != nil && q.NamespaceTerminating():
-		return fmt.Sprintf("none can be made any more, because the namespace is being deleted; let it go with `kubectl governor bypass %s --reason REASON`", about)
+		return fmt.Sprintf("none can be created, because the namespace is being deleted; permit the deletion with `kubectl governor bypass %s --reason REASON`", about)
 	case p.wantsOtherUser() && q.Author == "":
-		return fmt.Sprintf("a user who answers for the change says so with `kubectl annotate %s --overwrite %s=USER %s=%d`, where USER is that user's own name, and another approves with `kubectl governor approve %s`",
+		return fmt.Sprintf("a user claims the change with `kubectl annotate %s --overwrite %s=USER %s=%d`, where USER is that user's own name, and another approves with `kubectl governor approve %s`",
 			about, lifecycle.AnnotationAuthor, lifecycle.AnnotationAuthorGeneration, q.Generation, about)
 	}
 	return fmt.Sprintf("approve with `kubectl governor approve %s`", about)

@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 	}{
 		"Closed":        {"a wish waits for its window", nights, restart, tuesday, "no maintenance window is open; the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)", time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)},
 		"Open":          {"in the window it passes", nights, restart, saturday, "", time.Time{}},
-		"Routine":       {"what nobody notices passes", nights, add, tuesday, "", time.Time{}},
+		"Routine":       {"a routine step passes", nights, add, tuesday, "", time.Time{}},
 		"Repair":        {"repairs pass windows", nights, mend, tuesday, "", time.Time{}},
 		"RepairPass":    {"also if the policy says what is so anyway", held(v1alpha1.RepairPolicyPass, nights), mend, tuesday, "", time.Time{}},
 		"RepairHold":    {"unless it says otherwise", held(v1alpha1.RepairPolicyHold, nights), mend, tuesday, "no maintenance window is open; the next opens Sat 2026-11-28 02:00 CET (Europe/Zurich)", time.Date(2026, 11, 28, 1, 0, 0, 0, time.UTC)},
@@ -83,7 +83,7 @@ func TestJudge(t *testing.T) {
 		"FrozenRoutine": {"so does a routine step of a change", frozen(nil), add, tuesday, "frozen (sale) until its spec.freeze is removed", time.Time{}},
 		"FrozenFinish":  {"what was begun is finished", frozen(nil), finish, tuesday, "", time.Time{}},
 		"FrozenDrift":   {"a routine repair passes", frozen(nil), adopt, tuesday, "", time.Time{}},
-		"Unapproved":    {"it says what to do", approving("Disruptive"), restart, tuesday, "a step that is Disruptive needs an approval, and nobody has approved; approve with `kubectl governor approve ring orders -n team`", time.Time{}},
+		"Unapproved":    {"it says what to do", approving("Disruptive"), restart, tuesday, "a step that is Disruptive needs an approval, and there is none; approve with `kubectl governor approve ring orders -n team`", time.Time{}},
 		"OtherClass":    {"other classes need none", approving("Irreversible", "Destructive"), restart, tuesday, "", time.Time{}},
 		"ApproveRepair": {"repairs need none", approving("Destructive"), mend, tuesday, "", time.Time{}},
 		"Paused":        {"what pauses holds no step: there is none", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true }, restart, tuesday, "", time.Time{}},
@@ -113,12 +113,12 @@ func TestAFreezeHoldsOnlyChangesOfTheSpec(t *testing.T) {
 	}
 }
 
-// Where no approval can be made any more, another way out is told.
+// If no approval can be created, the message names another remedy.
 func TestAnApprovalCannotBeMadeInANamespaceThatGoes(t *testing.T) {
 	for doomed, want := range map[bool]string{
-		false: "nobody has approved; approve with `kubectl governor approve ring orders -n team`",
-		true: "nobody has approved; none can be made any more, because the namespace is being deleted; " +
-			"let it go with `kubectl governor bypass ring orders -n team --reason REASON`",
+		false: "there is none; approve with `kubectl governor approve ring orders -n team`",
+		true: "there is none; none can be created, because the namespace is being deleted; " +
+			"permit the deletion with `kubectl governor bypass ring orders -n team --reason REASON`",
 	} {
 		q := question(restart)
 		q.NamespaceTerminating = func() bool { return doomed }
@@ -129,7 +129,7 @@ func TestAnApprovalCannotBeMadeInANamespaceThatGoes(t *testing.T) {
 	}
 }
 
-// A window that never opens is a fault, and holds: nobody knows what was meant.
+// A window that never opens is a fault, and holds all steps.
 func TestAPolicyThatCannotBeFollowedHolds(t *testing.T) {
 	set := policy.NewSet([]v1alpha1.OperationPolicy{made("p", func(s *v1alpha1.OperationPolicySpec) {
 		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
@@ -279,10 +279,10 @@ func TestWaves(t *testing.T) {
 		"Empty":     {"waves without objects are done", "prod", nil, ""},
 		"Soak":      {"the youngest counts", "prod", []policy.Peer{good, soaking}, `wave "stage" soaks until Tue 2026-11-24 12:40 UTC, when Ring team/b of it will have been as declared for 1h0m0s`},
 		"Busy":      {"a change is under way", "prod", []policy.Peer{good, soaking, busy}, `wave "test" comes first, and Ring team/c of it is not as declared yet`},
-		"Halt":      {"what is not well halts all, and is named", "prod", []policy.Peer{good, busy, sick}, `halted, because Ring team/d of wave "stage" is not well: ImagePullBackOff`},
+		"Halt":      {"what is not well halts all, and is named", "prod", []policy.Peer{good, busy, sick}, `halted, because Ring team/d of wave "stage" is stalled: ImagePullBackOff`},
 		"Same":      {"its own wave does not count", "stage", []policy.Peer{good, sick}, ""},
-		"First":     {"the first waits for nobody", "test", []policy.Peer{sick, busy}, ""},
-		"Unlabeled": {"who is in no wave is in the last", "", []policy.Peer{busy}, `wave "test" comes first, and Ring team/c of it is not as declared yet`},
+		"First":     {"the first wave does not wait", "test", []policy.Peer{sick, busy}, ""},
+		"Unlabeled": {"an object in no wave is in the last", "", []policy.Peer{busy}, `wave "test" comes first, and Ring team/c of it is not as declared yet`},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -341,9 +341,9 @@ func TestContradictions(t *testing.T) {
 		a, b   func(*v1alpha1.OperationPolicySpec)
 		want   string
 	}{
-		"Same":     {"who says the same does not disagree", nights, nights, ""},
-		"Silent":   {"who says nothing does not disagree", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Report" }, nights, ""},
-		"Drift":    {"both are told which wins", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Repair" }, func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Report" }, `spec.driftPolicy is Repair here and Report in the policy "b": Report wins.`},
+		"Same":     {"equal values do not conflict", nights, nights, ""},
+		"Silent":   {"an unset field does not conflict", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Report" }, nights, ""},
+		"Drift":    {"the message names the winner", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Repair" }, func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = "Report" }, `spec.driftPolicy is Repair here and Report in the policy "b": Report wins.`},
 		"Failure":  {"and of what fails", func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = "Rollback" }, func(s *v1alpha1.OperationPolicySpec) { s.OnFailure = "Halt" }, `spec.onFailure is Rollback here and Halt in the policy "b": Halt wins.`},
 		"Disjoint": {"windows that never meet", windows(hours("0 2 * * 6", 3)), windows(hours("0 5 * * 6", 3)), "never open at the same time"},
 		"Touching": {"a minute is enough", windows(hours("0 2 * * 6", 3)), windows(hours("59 4 * * 6", 3)), ""},
@@ -372,7 +372,7 @@ func TestWhatAPolicySaysOfItself(t *testing.T) {
 		want     []string
 	}{
 		"Followed": {"all is well", nights, policy.Usage{Selected: 1}, []string{"Ready True Followed: It is followed."}},
-		"Nothing":  {"nobody is meant", nights, policy.Usage{}, []string{"Ready True SelectsNothing: No object has", "SelectsNothing True SelectsNothing: No object has"}},
+		"Nothing":  {"no object is selected", nights, policy.Usage{}, []string{"Ready True SelectsNothing: No object has", "SelectsNothing True SelectsNothing: No object has"}},
 		"Typo":     {"a kind that is not run", typo, policy.Usage{Runs: []string{"Ring"}}, []string{"Ready True SelectsNothing: The operator runs no Rings (spec.selector.kinds); it runs Ring.", "SelectsNothing True"}},
 		"Against":  {"another one disagrees", nights, policy.Usage{Selected: 1, Against: []string{"No."}}, []string{"Ready True Contradicts: No.", "Contradicts True Contradicts: No."}},
 		"Invalid":  {"what cannot be followed comes first", never, policy.Usage{}, []string{`Ready False Invalid: It cannot be followed as it is written: spec.windows[0].schedule "0 0 30 2 *" never comes`, "SelectsNothing True"}},

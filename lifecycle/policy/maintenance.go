@@ -8,7 +8,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Maintenance are the nodes that the policies of one object name.
+// Maintenance returns the nodes that the policies of one object name.
 func (s Set) Maintenance() []lifecycle.NodeMaintenance {
 	var all []lifecycle.NodeMaintenance
 	for _, p := range s {
@@ -19,8 +19,8 @@ func (s Set) Maintenance() []lifecycle.NodeMaintenance {
 	return all
 }
 
-// maintains reports whether the policy names the node. A node whose labels are not known
-// is named by its name only.
+// maintains reports whether the policy names the node. If the node's labels are unknown,
+// only its name counts.
 func (p *Policy) maintains(node string, its map[string]string) bool {
 	m := p.spec.NodeMaintenance
 	return slices.Contains(m.Nodes, node) || m.Selector != nil && its != nil && p.nodes.Matches(labels.Set(its))

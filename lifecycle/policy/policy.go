@@ -13,7 +13,7 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
-// Object is what policies select.
+// Object identifies an object that policies select.
 type Object struct {
 	Group, Kind, Namespace, Name string
 	Labels                       map[string]string
@@ -22,11 +22,11 @@ type Object struct {
 // String names the object to users, e.g. "EtcdCluster team-a/orders".
 func (o Object) String() string { return o.Kind + " " + o.Namespace + "/" + o.Name }
 
-// Policy is an OperationPolicy, read and ready to be asked.
+// Policy is a parsed OperationPolicy.
 type Policy struct {
-	// Name is that of the OperationPolicy.
+	// Name is the name of the OperationPolicy.
 	Name string
-	// Faults are sentences about what of it cannot be followed.
+	// Faults describe the invalid fields.
 	Faults []string
 
 	spec     v1alpha1.OperationPolicySpec
@@ -36,8 +36,8 @@ type Policy struct {
 	waves    []labels.Selector
 }
 
-// New reads a policy. What cannot be followed is in Faults: windows that cannot be read
-// never open, and selectors that cannot be read select nothing.
+// New parses a policy. Faults lists the invalid fields: an invalid window never opens, and
+// an invalid selector selects nothing.
 func New(p *v1alpha1.OperationPolicy) *Policy {
 	read := &Policy{Name: p.Name, spec: *p.Spec.DeepCopy()}
 	read.windows, read.Faults = newWindows(p.Spec.Windows)
@@ -66,7 +66,7 @@ func (p *Policy) labels(field string, s *metav1.LabelSelector) labels.Selector {
 	return read
 }
 
-// Selects reports whether the policy is about the object.
+// Selects reports whether the policy selects the object.
 func (p *Policy) Selects(o Object) bool {
 	s := p.spec.Selector
 	kind := func(k string) bool { return k == o.Kind || k == o.Kind+"."+o.Group }
@@ -75,8 +75,8 @@ func (p *Policy) Selects(o Object) bool {
 		p.selector.Matches(labels.Set(o.Labels))
 }
 
-// Window says when the next of its windows opens, or when the open one closes, and at
-// which time it says something else. Without windows it says nothing.
+// Window returns when the next window opens, or until when one is open, and the time at
+// which this text changes. Without windows it returns "".
 func (p *Policy) Window(now time.Time) (said string, change time.Time) {
 	if len(p.spec.Windows) == 0 {
 		return "", time.Time{}
@@ -95,7 +95,7 @@ func (p *Policy) Window(now time.Time) (said string, change time.Time) {
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// moment is a time for users: their own, and when that is.
+// moment formats a time for users, in the zone of the window.
 func moment(t time.Time, zone *time.Location) string {
 	if zone == nil || zone == time.UTC {
 		return t.UTC().Format("Mon 2006-01-02 15:04 MST")
@@ -106,7 +106,7 @@ func moment(t time.Time, zone *time.Location) string {
 // Set is several policies, sorted by name.
 type Set []*Policy
 
-// NewSet reads all policies. One that is being deleted counts until it is gone.
+// NewSet parses all policies. A policy that is being deleted counts until its deletion ends.
 func NewSet(all []v1alpha1.OperationPolicy) Set {
 	var s Set
 	for i := range all {
@@ -116,7 +116,7 @@ func NewSet(all []v1alpha1.OperationPolicy) Set {
 	return s
 }
 
-// Selecting returns those that are about the object.
+// Selecting returns the policies that select the object.
 func (s Set) Selecting(o Object) Set {
 	var about Set
 	for _, p := range s {
@@ -127,7 +127,7 @@ func (s Set) Selecting(o Object) Set {
 	return about
 }
 
-// Names are the names of all, sorted.
+// Names returns the names of all policies, sorted.
 func (s Set) Names() []string {
 	var names []string
 	for _, p := range s {
@@ -136,7 +136,7 @@ func (s Set) Names() []string {
 	return names
 }
 
-// where returns the names of those that fulfil the condition.
+// where returns the names of the policies for which the condition is true.
 func (s Set) where(is func(*Policy) bool) []string {
 	var names []string
 	for _, p := range s {
@@ -147,7 +147,7 @@ func (s Set) where(is func(*Policy) bool) []string {
 	return names
 }
 
-// Said are names of policies for a sentence: the policy "a", the policies "a" and "b".
+// Said formats names of policies for a message: the policy "a", the policies "a" and "b".
 func Said(names []string) string {
 	quoted := make([]string, len(names))
 	for i, n := range names {

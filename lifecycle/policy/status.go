@@ -10,24 +10,24 @@ import (
 
 // Conditions of a policy, besides Ready.
 const (
-	// SelectsNothing is there when no object is selected.
+	// SelectsNothing is true when the policy selects no object.
 	SelectsNothing = "SelectsNothing"
-	// Contradicts is there when another policy disagrees about an object.
+	// Contradicts is true when another policy conflicts with it about an object.
 	Contradicts = "Contradicts"
 )
 
-// Usage is what is known of a policy in a fleet.
+// Usage is the state of a policy in the fleet.
 type Usage struct {
-	// Selected are how many objects it selects, Held how many of them have a step that
-	// it holds.
+	// Selected is the number of objects that it selects, Held the number of those with a step
+	// that it holds.
 	Selected, Held int
-	// Against are sentences about other policies that disagree with it.
+	// Against are messages about other policies that conflict with it.
 	Against []string
 	// Runs are the kinds that the operator runs, sorted.
 	Runs []string
 }
 
-// Conditions are what a user has to know of the policy.
+// Conditions returns the conditions of the policy's status.
 func (p *Policy) Conditions(s Usage) []lifecycle.Condition {
 	ready := lifecycle.Condition{
 		Type: lifecycle.ConditionReady, Status: lifecycle.StatusOf(true), Reason: "Followed", Message: "It is followed.",
@@ -50,7 +50,7 @@ func (p *Policy) Conditions(s Usage) []lifecycle.Condition {
 	return append([]lifecycle.Condition{ready}, more...)
 }
 
-// nothing says why no object is selected, as far as that can be told.
+// nothing returns why no object is selected, if that is known.
 func (p *Policy) nothing(runs []string) string {
 	var unknown []string
 	for _, kind := range p.spec.Selector.Kinds {

@@ -11,19 +11,19 @@ import (
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 )
 
-// window is a stretch of time that comes again and again.
+// window is a recurring period of time.
 type window struct {
-	// schedule is asked in wall-clock time, which knows no zone: UTC stands for it.
+	// schedule uses wall-clock time, which has no zone and is represented as UTC.
 	schedule *cron.SpecSchedule
 	duration time.Duration
 	zone     *time.Location
 }
 
-// epoch is from when on a window is looked for that opens at all: any time does, for
-// calendars of years recur, and the answer must not depend on when it is asked.
+// epoch is the start of the search for a window that ever opens. Any time would do, because
+// calendars recur; it is fixed so that the result does not depend on the present time.
 var epoch = time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// newWindow reads a window; the error names the field, its value and what is allowed.
+// newWindow parses a window; the error names the field, its value and what is allowed.
 func newWindow(w v1alpha1.Window) (window, error) {
 	zone, err := location(w.TimeZone)
 	if err != nil {
@@ -69,20 +69,20 @@ func crontab(spec string) (*cron.SpecSchedule, error) {
 	return schedule, nil
 }
 
-// wall is what clocks in the zone show.
+// wall returns the wall-clock time in the zone.
 func (w window) wall(t time.Time) time.Time { return t.UTC().Add(w.offset(t)) }
 
-// day is more than what is between a time on the clock and the moment that it names.
+// day is more than any offset of a zone from UTC.
 const day = 24 * time.Hour
 
-// offset is by how much clocks in the zone are ahead of UTC.
+// offset is the zone's offset from UTC at the time.
 func (w window) offset(t time.Time) time.Duration {
 	_, seconds := t.In(w.zone).Zone()
 	return time.Duration(seconds) * time.Second
 }
 
-// instant is when clocks show the time. One that comes twice is the first; one that
-// is left out is when it would have come if the clocks had not been changed.
+// instant returns when clocks show the wall-clock time: the first time if it occurs twice,
+// and without the clock change if it is skipped.
 func (w window) instant(wall time.Time) time.Time {
 	before, after := wall.Add(-w.offset(wall.Add(-day))), wall.Add(-w.offset(wall.Add(day)))
 	if !w.wall(before).Equal(wall) && w.wall(after).Equal(wall) {
@@ -91,24 +91,24 @@ func (w window) instant(wall time.Time) time.Time {
 	return before
 }
 
-// steady reports whether clocks are not changed near the time.
+// steady reports whether the offset does not change near the time.
 func (w window) steady(t time.Time) bool { return w.offset(t.Add(-day)) == w.offset(t.Add(day)) }
 
-// turned is by how much clocks are changed at most.
-const turned = 2 * time.Hour
+// maxShift is the largest clock change.
+const maxShift = 2 * time.Hour
 
-// next is the first opening after the time. Near a change of the clocks a later time
-// on the clock may come sooner, so there all openings of a few hours are compared.
+// next returns the first opening after the time. Near a clock change a later wall-clock time
+// may come sooner, so all openings of a few hours are compared there.
 func (w window) next(after time.Time) time.Time {
 	wall := w.wall(after)
 	if !w.steady(after) {
-		wall = wall.Add(-turned)
+		wall = wall.Add(-maxShift)
 	}
 	var first time.Time
 	for {
 		wall = w.schedule.Next(wall)
 		at := w.instant(wall)
-		if wall.IsZero() || !first.IsZero() && wall.After(w.wall(first).Add(turned)) {
+		if wall.IsZero() || !first.IsZero() && wall.After(w.wall(first).Add(maxShift)) {
 			return first
 		}
 		if !at.After(after) {
@@ -123,7 +123,7 @@ func (w window) next(after time.Time) time.Time {
 	}
 }
 
-// closes is when the window that is open at the time closes, and false if none is.
+// closes returns when the window that is open at the time closes, and false if none is open.
 func (w window) closes(at time.Time) (time.Time, bool) {
 	for back := time.Hour; ; back *= 2 {
 		back = min(back, w.duration)
@@ -137,7 +137,7 @@ func (w window) closes(at time.Time) (time.Time, bool) {
 	}
 }
 
-// latest is the last opening not after the time, beginning with one of them.
+// latest returns the last opening that is not after the time, starting at a known opening.
 func (w window) latest(opened, at time.Time) time.Time {
 	for {
 		next := w.next(opened)
@@ -151,18 +151,18 @@ func (w window) latest(opened, at time.Time) time.Time {
 // windows are open when any of them is.
 type windows []window
 
-// always is how long windows must follow each other without a break to be called
-// always open: longer than any of them.
+// always is how long consecutive windows must be open without a gap to count as always
+// open; longer than any window.
 const always = 8 * day
 
 // state of windows at a time.
 type state struct {
 	open bool
-	// closes is when they close, zero if never.
+	// closes is when they close; zero if never.
 	closes time.Time
-	// opens is when they open, zero if they are open or never open.
+	// opens is when they open; zero if they are open or never open.
 	opens time.Time
-	// zone is that of the window which opens.
+	// zone is the zone of the window that opens.
 	zone *time.Location
 }
 
@@ -199,7 +199,7 @@ func (all windows) opening(now time.Time) (s state) {
 	return s
 }
 
-// newWindows reads all windows. Those that cannot be read never open.
+// newWindows parses all windows. An invalid window never opens.
 func newWindows(all []v1alpha1.Window) (windows, []string) {
 	var read windows
 	var faults []string

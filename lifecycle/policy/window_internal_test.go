@@ -49,7 +49,7 @@ func TestNextAcrossChangesOfTheClocks(t *testing.T) {
 			[]string{"2026-10-25T00:30:00Z", "2026-10-26T01:30:00Z"},
 		},
 		"ZurichBetween": {
-			"also for who asks between the two", "30 2 * * *", "Europe/Zurich", "2026-10-25T00:45:00Z",
+			"also for a query between the two", "30 2 * * *", "Europe/Zurich", "2026-10-25T00:45:00Z",
 			[]string{"2026-10-26T01:30:00Z"},
 		},
 		"ZurichOrder": {
@@ -111,7 +111,7 @@ func TestOpenAndClosed(t *testing.T) {
 			"2026-05-05T01:30:00Z", true, "2026-05-05T04:00:00Z",
 		},
 		"First":  {"the first of several to open", []v1alpha1.Window{weekly, declared("0 5 * * *", "UTC", time.Hour)}, "2026-11-24T06:00:00Z", false, "2026-11-25T05:00:00Z"},
-		"Always": {"without a break, no end is told", []v1alpha1.Window{minutely}, "2026-11-24T06:00:30Z", true, ""},
+		"Always": {"without a gap, there is no end", []v1alpha1.Window{minutely}, "2026-11-24T06:00:30Z", true, ""},
 		"Week":   {"the longest window", []v1alpha1.Window{declared("0 0 1 * *", "UTC", 168*time.Hour)}, "2026-11-07T23:59:00Z", true, "2026-11-08T00:00:00Z"},
 	}
 	for name, c := range cases {

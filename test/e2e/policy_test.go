@@ -80,7 +80,7 @@ func TestUpgradeWaitsForApproval(t *testing.T) {
 		s.Approval = &v1alpha1.ApprovalRule{Classes: []v1alpha1.StepClass{"Disruptive", "Destructive", "Irreversible"}}
 	})
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.7" })
-	c.held(t, "nobody has approved")
+	c.held(t, "there is none")
 	plan := c.preview(t, func(*etcdv1.EtcdClusterSpec) {})
 	a := c.approval(t, plan)
 	forged := a.DeepCopy()

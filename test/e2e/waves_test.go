@@ -90,7 +90,7 @@ func TestWaves(t *testing.T) {
 	before := [2]any{others[0].pod(t, "orders-0").UID, others[1].pod(t, "users-0").UID}
 	give("3.7.99") // no such image
 	canary.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff))
-	halted := fmt.Sprintf(`halted, because EtcdCluster %s of wave "first" is not well: %s`, canary.key, lifecycle.PodProblemImagePullBackOff)
+	halted := fmt.Sprintf(`halted, because EtcdCluster %s of wave "first" is stalled: %s`, canary.key, lifecycle.PodProblemImagePullBackOff)
 	for _, c := range others {
 		c.held(t, halted)
 		says(t, c.key.Namespace, 0, []string{halted, "HeldByPolicy"}, "status", "etcd/"+c.key.Name)

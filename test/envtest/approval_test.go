@@ -72,7 +72,7 @@ func unapproved(t *testing.T, size int) (string, *operator, *clocktesting.FakeCl
 	namespace, op, clock := clocked(t, "r")
 	newPolicy(t, namespace, "words", words)
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = size })
-	ringHeld(t, namespace, "r", "Remove m000002", "nobody has approved", "kubectl governor approve ring r -n "+namespace)
+	ringHeld(t, namespace, "r", "Remove m000002", "there is none", "kubectl governor approve ring r -n "+namespace)
 	return namespace, op, clock
 }
 
@@ -104,7 +104,7 @@ func TestInvalidApprovalsLetNoStepPass(t *testing.T) {
 	ringHeld(t, namespace, "r", `the approval "other" is not valid (PlanChanged)`)
 	approvalIs(t, other, metav1.ConditionFalse, policy.PlanChanged)
 	must(t, api.Delete(t.Context(), other))
-	ringHeld(t, namespace, "r", "nobody has approved")
+	ringHeld(t, namespace, "r", "there is none")
 	late := approvalOf(t, namespace, "late", "m000002", "m000001")
 	late.Spec.ExpirationTime = metav1.NewTime(tuesday.Add(-time.Minute))
 	approvalIs(t, approve(t, late), metav1.ConditionFalse, policy.Expired)
@@ -134,7 +134,7 @@ func TestDeletedApprovalIsRevoked(t *testing.T) {
 	approvalIs(t, a, metav1.ConditionTrue, policy.Approved)
 	must(t, api.Delete(t.Context(), a))
 	must(t, api.Delete(t.Context(), freeze))
-	ringHeld(t, namespace, "r", "nobody has approved")
+	ringHeld(t, namespace, "r", "there is none")
 }
 
 func TestApprovalOfDeletedObject(t *testing.T) {
@@ -235,7 +235,7 @@ func TestHeldFinalizationInTerminatingNamespace(t *testing.T) {
 	if err := as(t, "ann").Create(t.Context(), a); !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		t.Errorf("it was approved: %v", err)
 	}
-	ringHeld(t, namespace, "r", "nobody has approved", "kubectl governor bypass ring r -n "+namespace+" --reason REASON")
+	ringHeld(t, namespace, "r", "there is none", "kubectl governor bypass ring r -n "+namespace+" --reason REASON")
 	eventually(t, "it is let go", func() error {
 		base := r.DeepCopyObject().(*fakeapp.Ring)
 		r.Annotations = map[string]string{lifecycle.AnnotationBypass: "it goes"}
@@ -271,7 +271,7 @@ func TestPreviewReportsPoliciesAndApprovals(t *testing.T) {
 	newPolicy(t, a.namespace, "never", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
 	sees(2, "frozen (sale)")
 	newPolicy(t, a.namespace, "words", words)
-	sees(2, "nobody has approved")
+	sees(2, "there is none")
 	p := newPolicy(t, a.namespace, "pause", func(s *v1alpha1.OperationPolicySpec) { s.Paused = true })
 	eventually(t, "the preview names the pausing policy", func() error {
 		if report, _ := previewOf(t, a.namespace, toSize(2)); !report.Paused || !strings.Contains(report.PausedBy, p.Name) {

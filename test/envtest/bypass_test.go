@@ -226,7 +226,7 @@ func TestPluginBypasses(t *testing.T) {
 	p := newPolicy(t, a.namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy)
-	expect(t, a.namespace, 1, []string{"say why with --reason, or end the bypass with --end"}, "bypass", "ring/r")
+	expect(t, a.namespace, 1, []string{"give a reason with --reason, or end the bypass with --end"}, "bypass", "ring/r")
 	t.Log(expect(t, a.namespace, 0, []string{"ring/r passes all policies, by "}, "bypass", "ring/r", "--reason", "INC-4711"))
 	ringSettles(t, a.namespace, "r", 2)
 	last, _ := bookOf(t, a.namespace, "r").Last()

@@ -73,7 +73,7 @@ func TestPluginApproves(t *testing.T) {
 	if len(got.OwnerReferences) != 1 || got.OwnerReferences[0].UID != r.UID {
 		t.Errorf("it outlives what it is for: %v", got.OwnerReferences)
 	}
-	expect(t, a.namespace, 0, []string{"approval/" + got.Name + " revoked: 2 steps of ring/r, generation 2, which " + got.Spec.Approver + " gave until"}, "revoke", "ring/r")
+	expect(t, a.namespace, 0, []string{"approval/" + got.Name + " revoked: 2 steps of ring/r, generation 2, approved by " + got.Spec.Approver + " until"}, "revoke", "ring/r")
 	if left := approvalsIn(t, a.namespace); len(left) != 0 {
 		t.Errorf("%d approvals are left", len(left))
 	}
@@ -89,9 +89,9 @@ func TestPluginApprovesReviewedPlanOnly(t *testing.T) {
 	}
 	must(t, json.Unmarshal([]byte(expect(t, a.namespace, 2, nil, "plan", "ring/r", "-o", "json")), &seen))
 	expect(t, a.namespace, 2, []string{"Steps digest: " + seen.StepsDigest}, "plan", "ring/r", "-o", "wide")
-	expect(t, a.namespace, 1, []string{"there is no terminal to ask at: add --yes"}, "approve", "ring/r")
+	expect(t, a.namespace, 1, []string{"there is no terminal for the confirmation: add --yes"}, "approve", "ring/r")
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 3 })
-	expect(t, a.namespace, 1, []string{"the plan is another one by now", "not " + seen.StepsDigest}, "approve", "ring/r", "--yes", "--steps-digest", seen.StepsDigest)
+	expect(t, a.namespace, 1, []string{"the plan has changed", "not " + seen.StepsDigest}, "approve", "ring/r", "--yes", "--steps-digest", seen.StepsDigest)
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	said := expect(t, a.namespace, 0, nil, "approve", "ring/r", "--yes", "--steps-digest", seen.StepsDigest, "-o", "name")
 	if !strings.HasPrefix(said, "approval.governor.dev/r-") {
@@ -130,5 +130,5 @@ func TestPluginApprovesHeldStep(t *testing.T) {
 	t.Log(expect(t, a.namespace, 0, []string{"Remove m000002 in"}, "history", "ring/r"))
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 1 })
 	ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, lifecycle.ReasonHeldByPolicy)
-	expect(t, a.namespace, 0, []string{"revoked: 1 step of ring/r, generation 2", "; it was not valid any more ("}, "revoke", "ring/r")
+	expect(t, a.namespace, 0, []string{"revoked: 1 step of ring/r, generation 2", "; it was no longer valid ("}, "revoke", "ring/r")
 }

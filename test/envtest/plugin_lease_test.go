@@ -29,7 +29,7 @@ func TestPluginSaysThatTheOperatorDoesNotRun(t *testing.T) {
 		},
 	}
 	must(t, api.Create(t.Context(), lease))
-	const says = "The operator chocolate does not run: its lease chocolate-system/chocolate.governor.dev was renewed last at "
+	const says = "The operator chocolate does not run: its lease chocolate-system/chocolate.governor.dev was last renewed at "
 	for _, command := range [][]string{{"status"}, {"status", "memcached/m"}, {"why", "memcached/m"}} {
 		expect(t, namespace, 0, []string{says}, command...)
 	}

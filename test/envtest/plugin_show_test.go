@@ -132,8 +132,8 @@ func TestPluginFollows(t *testing.T) {
 	newRing(t, a.namespace, "other", 1)
 	hears(t, list, "ring/other", "True")
 	must(t, api.Delete(t.Context(), &fakeapp.Ring{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "r"}}))
-	hears(t, list, "ring/r is gone")
-	hears(t, tree, "It is gone.")
+	hears(t, list, "ring/r was deleted")
+	hears(t, tree, "It was deleted.")
 	select {
 	case line := <-list:
 		t.Errorf("nothing happened, and it says %q", line)
@@ -160,12 +160,12 @@ func TestPluginLists(t *testing.T) {
 	reaches(t, a.namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	expect(t, a.namespace, 0, []string{"memcached/m in " + a.namespace + ": ready. All 2 servers answer.", "─ pod", "Ready  1.6.18"}, "status", "memcached/m")
 	expect(t, a.namespace, 0, []string{`"members": [`, `"membersReady": "2/2"`}, "status", "memcached/m", "-o", "json")
-	expect(t, a.namespace, 1, []string{`"nothings" is no type that Governor runs; kinds that are:`, "rings"}, "status", "nothings")
+	expect(t, a.namespace, 1, []string{`"nothings" is not a type that Governor runs; Governor runs:`, "rings"}, "status", "nothings")
 	expect(t, "nonexistent", 1, []string{`there is no namespace "nonexistent"`}, "status")
-	expect(t, "default", 0, []string{"There is nothing that Governor runs here."}, "status")
-	expect(t, a.namespace, 1, []string{"--watch is for people"}, "status", "-w", "-o", "json")
-	expect(t, a.namespace, 1, []string{"configmap/r is not run by Governor; kinds that are:"}, "history", "configmap/r")
-	expect(t, a.namespace, 1, []string{`"nothings"; kinds that are:`}, "history", "nothings/r")
+	expect(t, "default", 0, []string{"Governor runs no objects here."}, "status")
+	expect(t, a.namespace, 1, []string{"--watch does not support -o json"}, "status", "-w", "-o", "json")
+	expect(t, a.namespace, 1, []string{"configmap/r is not run by Governor; Governor runs:"}, "history", "configmap/r")
+	expect(t, a.namespace, 1, []string{`"nothings"; Governor runs:`}, "history", "nothings/r")
 }
 
 // Types, names, namespaces and formats have shell completion.

@@ -159,7 +159,7 @@ func TestPluginPrintsHistory(t *testing.T) {
 	if said := expect(t, a.namespace, 0, []string{"Promote"}, "history", "ring/r", "--step", "promote"); strings.Contains(said, "Remove") {
 		t.Errorf("only promotions were asked for:\n%s", said)
 	}
-	expect(t, a.namespace, 0, []string{"no such entry"}, "history", "ring/r", "--result", "Failed")
+	expect(t, a.namespace, 0, []string{"no matching entry"}, "history", "ring/r", "--result", "Failed")
 	t.Log(expect(t, a.namespace, 0, []string{"generation 2", "Remove m000002 in", "Now: it is ready"}, "why", "ring/r"))
 	cm, err := get(t, &corev1.ConfigMap{}, a.namespace, "r.ring-history")
 	must(t, err)

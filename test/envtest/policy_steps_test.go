@@ -201,7 +201,7 @@ func TestWaveWaitsForUnhealthyPreviousWave(t *testing.T) {
 	resize(t, namespace, "prod", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "prod", p.Name, `wave "first" soaks until Tue 2026-11-24 13:00 UTC`)
 	resize(t, namespace, "canary", func(s *fakeapp.Spec) { s.Mood = "fail" })
-	ringHeld(t, namespace, "prod", "halted, because Ring "+namespace+`/canary of wave "first" is not well: CannotRender`)
+	ringHeld(t, namespace, "prod", "halted, because Ring "+namespace+`/canary of wave "first" is stalled: CannotRender`)
 	clock.SetTime(tuesday.Add(2 * time.Hour))
 	resize(t, namespace, "canary", func(s *fakeapp.Spec) { s.Mood = ""; s.Size = 2 })
 	ringSettles(t, namespace, "canary", 2) // the first wave does not wait

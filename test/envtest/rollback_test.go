@@ -237,7 +237,7 @@ func TestPluginRollsBack(t *testing.T) {
 		ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "rollback", "ring/r", "--list"))
-	expect(t, a.namespace, 1, []string{"is not kept: there are 1 to 3"}, "rollback", "ring/r", "--to-revision", "9")
+	expect(t, a.namespace, 1, []string{"there is no revision 9: the revisions are 1 to 3"}, "rollback", "ring/r", "--to-revision", "9")
 	expect(t, a.namespace, 1, []string{"has the spec of revision 3 already"}, "rollback", "ring/r", "--to-revision", "3")
 	expect(t, a.namespace, 0, []string{"2 steps", "Promote"}, "rollback", "ring/r", "--dry-run")
 	if r, err := get(t, &fakeapp.Ring{}, a.namespace, "r"); err != nil || r.Spec.Size != 1 {
@@ -266,7 +266,7 @@ func TestPluginRollbackKeepsGrowOnlyFields(t *testing.T) {
 	if (r.Spec != fakeapp.Spec{Size: 1, Disk: 2}) {
 		t.Errorf("the spec is %+v", r.Spec)
 	}
-	expect(t, a.namespace, 1, []string{"nothing was changed: revision 1 differs only in what cannot be set back: spec.disk stays 2"}, "rollback", "ring/r", "--to-revision", "1")
+	expect(t, a.namespace, 1, []string{"nothing was changed: revision 1 differs only in fields that cannot be set back: spec.disk stays 2"}, "rollback", "ring/r", "--to-revision", "1")
 }
 
 // playFailure plays a Deployment whose new pods cannot pull their image.

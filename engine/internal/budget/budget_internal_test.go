@@ -93,7 +93,7 @@ func TestBudgetsOfPolicies(t *testing.T) {
 	}
 	b.gets(t, "ring x/a", pool("x"))
 	b.gets(t, "ring y/a", pool("y"))
-	b.waits(t, "ring x/b", "of the namespace x it lets 1 be disturbed at once, and that is ring x/a", pool("z"), pool("x"))
+	b.waits(t, "ring x/b", "of the namespace x, at most 1 may be disrupted at once, and now it is ring x/a", pool("z"), pool("x"))
 	b.gets(t, "ring z/a", pool("z"))
 	b.Release("ring z/a")
 	b.Release("ring x/a")
