@@ -46,7 +46,7 @@ func TestChaosRefusals(t *testing.T) {
 		"no name was specified":                                       append([]string{"ring"}, limits...),
 		"-l a=b selects no object of ring":                            append([]string{"ring", "-l", "a=b"}, limits...),
 		`"x" not found`:                                               append([]string{"ring/x"}, limits...),
-		"configmap/r is not run by Governor; Governor runs: ":        append([]string{"configmap/r"}, limits...),
+		"configmap/r is not run by Governor; Governor runs: ":         append([]string{"configmap/r"}, limits...),
 		"its label governor.dev/chaos must be allowed: kubectl label": append([]string{"ring/r"}, limits...),
 	}
 	for want, args := range cases {
