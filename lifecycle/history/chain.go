@@ -10,11 +10,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// plain is an entry as encoding/json sees it by itself.
+// plain is an Entry without its JSON methods.
 type plain Entry
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps the bytes: the digest is over
-// what was stored, whatever the operator that reads it knows of.
+// UnmarshalJSON implements json.Unmarshaler. It keeps the stored bytes, because the digest
+// covers them, including fields that this operator does not know.
 func (e *Entry) UnmarshalJSON(raw []byte) error {
 	if err := json.Unmarshal(raw, (*plain)(e)); err != nil {
 		return err
@@ -27,7 +27,7 @@ func (e *Entry) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// MarshalJSON implements json.Marshaler: what was stored stays as it was.
+// MarshalJSON implements json.Marshaler. It returns the stored bytes unchanged.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	if e.raw != nil {
 		return e.raw, nil
@@ -35,7 +35,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(plain(e))
 }
 
-// stored is the entry as it is or will be stored; nothing if it cannot be.
+// stored returns the stored bytes of the entry; nil if it cannot be encoded.
 func (e Entry) stored() []byte {
 	raw, err := json.Marshal(e)
 	if err != nil {
@@ -44,13 +44,13 @@ func (e Entry) stored() []byte {
 	return raw
 }
 
-// follows reports whether the entry was written after that one.
+// follows reports whether the entry has the digest of the other one.
 func (e Entry) follows(before Entry) bool {
 	return e.Previous == digest(before.stored()) || e.Previous == digest(before.storedFirst())
 }
 
-// storedFirst is the entry in the spelling of the operator's first release, whose
-// books a later one has written anew without changing their digests.
+// storedFirst returns the entry in the encoding of the operator's first release. A later
+// release rewrote those logs without changing their digests.
 func (e Entry) storedFirst() []byte {
 	type step struct {
 		Name, Target string

@@ -13,7 +13,7 @@ import (
 func TestBooksOfOtherOperatorsVerify(t *testing.T) {
 	for name, reason := range map[string]string{
 		"first":     "as the first release wrote it, with other names of a step's fields",
-		"rewritten": "begun by the first release, written anew and continued by the second",
+		"rewritten": "begun by the first release, rewritten and continued by the second",
 		"later":     "with fields that this operator does not know",
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,8 +1,8 @@
-// Package history is the record of what the operator did to an object, and of
-// what it refused to do: value types, a bounded append and its reading.
+// Package history records the steps that the operator took or refused for an object:
+// value types, a bounded append and its decoding.
 //
-// A [Log] belongs to one object. Its entries are chained: each carries the digest
-// of the one before it, so an entry that was changed or taken out later shows.
+// A [Log] belongs to one object. Its entries are chained: each has the digest of the
+// entry before it, so a modified or removed entry is detected.
 package history
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Limit is how many entries a book keeps; older ones fall off.
+// Limit is how many entries a log keeps; older ones are dropped.
 const Limit = 50
 
-// Key is where a ConfigMap keeps a book.
+// Key is the key of the log in its ConfigMap.
 const Key = "book.json"
 
-// Name is the name of the ConfigMap that keeps the book of an object.
+// Name returns the name of the ConfigMap with the log of an object.
 func Name(kind, object string) string {
 	return object + "." + strings.ToLower(kind) + "-history"
 }
@@ -42,92 +42,91 @@ const (
 type Entry struct {
 	// At is when the step began.
 	At time.Time `json:"at"`
-	// Last is when a step that failed was tried again the last time, as far as that was
-	// noted: see [Book.RecordRetry]. It is zero if it was tried once.
+	// Last is the last recorded retry of a failed step: see [Log.RecordRetry]. It is zero
+	// if the step was tried once.
 	Last time.Time `json:"last,omitzero"`
-	// Generation is the object's generation that the step served.
+	// Generation is the object's generation at the time of the step.
 	Generation int64 `json:"generation"`
-	// Step is what was done.
+	// Step is the step.
 	Step lifecycle.Step `json:"step"`
-	// Result is how it ended.
+	// Result is how the step ended.
 	Result Result `json:"result"`
 	// Message is the error or the gate's objection.
 	Message string `json:"message,omitempty"`
-	// By is the field manager that set the spec of that generation, as the API server
-	// has it; empty if it is not known, or if no change of the spec set the step off. A field that was only taken away is recorded
-	// there in nobody's name, and then it is who set one last.
+	// By is the field manager that set the spec of that generation, from the API server. It is
+	// empty if unknown, or if no change of the spec caused the step. The API server records no
+	// manager for a removed field; then By is the manager that last set a field.
 	By string `json:"by,omitempty"`
-	// Evidence is what the decision was made on, in the application's words.
+	// Evidence are the application's observations behind the decision.
 	Evidence []string `json:"evidence,omitempty"`
-	// Gates are all that were asked, with their answers.
+	// Gates are all evaluated gates with their results.
 	Gates []GateResult `json:"gates,omitempty"`
-	// Policies are the names of those that select the object, and so were asked.
+	// Policies are the names of the policies that select the object.
 	Policies []string `json:"policies,omitempty"`
 	// Duration is how long Act took.
 	Duration time.Duration `json:"duration"`
-	// Awaited is what was waited for after the step, before the next decision that
-	// was none to wait.
+	// Awaited are the waits after the step, before the next decision that is not a wait.
 	Awaited []WaitRecord `json:"awaited,omitempty"`
-	// HeldBy names the gates that refused it, e.g. "weekends/MaintenanceWindow" for a
+	// HeldBy names the gates that refused the step, e.g. "weekends/MaintenanceWindow" for a
 	// gate of the policy "weekends".
 	HeldBy string `json:"heldBy,omitempty"`
-	// Approval is what let the step pass, if it needed one.
+	// Approval permitted the step; nil if it needed none.
 	Approval *Approval `json:"approval,omitempty"`
-	// Bypass is what let it pass the policies that would have held it.
+	// Bypass let the step pass the policies that would have held it; nil without a bypass.
 	Bypass *Bypass `json:"bypass,omitempty"`
-	// Operator is the version of the operator that did it.
+	// Operator is the version of the operator.
 	Operator string `json:"operator"`
 	// Previous is the digest of the entry before this one.
 	Previous string `json:"previous"`
 
-	// raw is the entry as it was stored, which a later operator may not know whole.
+	// raw is the stored entry, which may have fields that this operator does not know.
 	raw json.RawMessage
 }
 
-// GateResult is what a gate said of a step.
+// GateResult is the result of a gate for a step.
 type GateResult struct {
-	// Gate is its name.
+	// Gate is the name of the gate.
 	Gate string `json:"gate"`
-	// Objection is why it held the step; empty if it let it pass.
+	// Objection is why the gate held the step; empty if the step passed.
 	Objection string `json:"objection,omitempty"`
 }
 
-// Approval is somebody's word that a step may be taken.
+// Approval is a user's permission for a step.
 type Approval struct {
-	// Name is that of the Approval, in the namespace of the object.
+	// Name is the name of the Approval, in the namespace of the object.
 	Name string `json:"name"`
-	// By is the user who gave it, whom the API server knew.
+	// By is the user who approved, as authenticated by the API server.
 	By string `json:"by"`
-	// Reason is theirs.
+	// Reason is the user's reason.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Bypass is somebody's word that policies do not count for now.
+// Bypass is a user's decision to ignore policies.
 type Bypass struct {
 	// Policies are those that would have held the step.
 	Policies []string `json:"policies"`
-	// Reason is what was given for it.
+	// Reason is the user's reason.
 	Reason string `json:"reason"`
 	// By is the user who gave the reason, or else the field manager that wrote it; empty if
 	// neither is known.
 	By string `json:"by,omitempty"`
 }
 
-// WaitRecord is one thing that was waited for, and came.
+// WaitRecord is a wait that ended successfully.
 type WaitRecord struct {
-	// Step names it, as the wait did.
+	// Step is the name of the wait.
 	Step lifecycle.Step `json:"step"`
-	// Duration is how long it took.
+	// Duration is how long the wait took.
 	Duration time.Duration `json:"duration"`
 }
 
 // Log is the bounded history of one object, oldest entry first.
 type Log struct {
-	// Entries are in the order in which they happened.
+	// Entries are in chronological order.
 	Entries []Entry `json:"entries"`
 }
 
-// Append adds the entry, chained to the last one, and drops what is beyond Limit.
+// Append adds the entry, chained to the last one, and drops entries beyond Limit.
 func (b Log) Append(e Entry) Log {
 	if last, ok := b.Last(); ok {
 		e.Previous = digest(last.stored())
@@ -147,22 +146,22 @@ func (b Log) Last() (Entry, bool) {
 	return b.Entries[len(b.Entries)-1], true
 }
 
-// Repeats reports whether the entry says again what the newest one said. A
-// refusal is recorded once, however often it is asked for.
+// Repeats reports whether the entry repeats the newest one. A repeated refusal is recorded
+// once.
 func (b Log) Repeats(e Entry) bool {
 	last, ok := b.Last()
 	same := last.Message == e.Message
 	if e.HeldBy != "" {
-		same = last.HeldBy == e.HeldBy // what they say may go with the world
+		same = last.HeldBy == e.HeldBy // their messages may change with the world
 	}
 	return ok && same && last.Result == e.Result && last.Generation == e.Generation && last.Step.Same(e.Step)
 }
 
-// RecordRetry takes in a step that has failed as the newest entry says that it has before, and
-// reports whether it is such a step. It is no entry of its own, or a quota that is used up
-// for a night would leave nothing else in the book. That it was tried last then, and the
-// error, are noted ever more seldom: when so much time has passed as from the first time
-// to the last that was noted, and no sooner than after a minute. Else the book is as it was.
+// RecordRetry records a step that failed again after the failure of the newest entry, and
+// reports whether it is such a step. A retry is not a new entry; otherwise a quota that is
+// used up for a night would fill the log. The time and error of retries are recorded with
+// exponential backoff: when as much time has passed as between the first failure and the
+// last recorded one, and at least a minute. Otherwise the log does not change.
 func (b Log) RecordRetry(e Entry) (_ Log, noted, again bool) {
 	last, ok := b.Last()
 	again = ok && e.Result == Failed && last.Result == Failed && last.Generation == e.Generation && last.Step.Same(e.Step)
@@ -173,7 +172,7 @@ func (b Log) RecordRetry(e Entry) (_ Log, noted, again bool) {
 	return b.amended(last), true, true
 }
 
-// Latest is when the step was tried last, as far as that was noted.
+// Latest returns the last recorded time of the step.
 func (e Entry) Latest() time.Time {
 	if e.Last.IsZero() {
 		return e.At
@@ -181,14 +180,14 @@ func (e Entry) Latest() time.Time {
 	return e.Last
 }
 
-// amended is the book with another newest entry. No later one vouches for it yet, so the
-// chain stays whole.
+// amended replaces the newest entry. No later entry has its digest yet, so the chain stays
+// valid.
 func (b Log) amended(last Entry) Log {
 	return Log{Entries: append(slices.Clone(b.Entries[:len(b.Entries)-1]), last)}
 }
 
-// Verify returns an error that names the first entry whose predecessor is not the
-// one it was written after. The oldest entry's predecessor may have fallen off.
+// Verify returns an error that names the first entry whose digest does not match its
+// predecessor. The predecessor of the oldest entry may have been dropped.
 func (b Log) Verify() error {
 	for i := 1; i < len(b.Entries); i++ {
 		if !b.Entries[i].follows(b.Entries[i-1]) {
@@ -199,7 +198,7 @@ func (b Log) Verify() error {
 	return nil
 }
 
-// Waited returns the book with what was waited for after its last step.
+// Waited adds the waits to the last step.
 func (b Log) Waited(awaits []WaitRecord) Log {
 	last, ok := b.Last()
 	if !ok || len(awaits) == 0 {
@@ -209,8 +208,8 @@ func (b Log) Waited(awaits []WaitRecord) Log {
 	return b.amended(last)
 }
 
-// MedianDuration returns the median of how long what is so called took in this book, a step
-// that was done or an event that was awaited, and false if it never happened.
+// MedianDuration returns the median duration of the steps or waits with the name, and false
+// if there are none.
 func (b Log) MedianDuration(name string) (time.Duration, bool) {
 	var all []time.Duration
 	for _, e := range b.Entries {
@@ -230,13 +229,13 @@ func (b Log) MedianDuration(name string) (time.Duration, bool) {
 	return all[len(all)/2], true
 }
 
-// Encode returns the book as JSON.
+// Encode returns the log as JSON.
 func (b Log) Encode() (string, error) {
 	raw, err := json.Marshal(b)
 	return string(raw), err
 }
 
-// Decode reads a book from JSON; the empty string is the empty book.
+// Decode reads a log from JSON; the empty string is the empty log.
 func Decode(raw string) (Log, error) {
 	var b Log
 	if raw == "" {

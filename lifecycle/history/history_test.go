@@ -167,6 +167,6 @@ func TestWhatIsNotAgain(t *testing.T) {
 		}
 	}
 	if _, _, again := book(1).RecordRetry(entry(0)); again {
-		t.Error("what succeeds twice is told twice")
+		t.Error("two successes are two entries")
 	}
 }

@@ -12,13 +12,13 @@
 //
 // What can be wrong has a name each, see [Fault]: a method that answers differently to the same question or changes what
 // it was given; rules that go round in a circle, never come to an end, or wait for what changes nothing; a gate that
-// holds for ever; a deadline that nobody listens to; a rest that is not what was wanted.
+// holds for ever; a deadline that Next ignores; a rest that is not what was wanted.
 //
 // # Reality
 //
 // The rules believe what Effect says. [Effects] lives lives in fair weather on your model and compares: after each step
-// and each wait the model must get to the world that was foretold, and on the way no gate's promise may be broken worse
-// than during the step as it was foretold.
+// and each wait the model must get to the world that was predicted, and on the way no gate's promise may be broken worse
+// than predicted for the step.
 //
 // # Lives
 //

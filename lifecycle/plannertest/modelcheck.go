@@ -13,11 +13,11 @@ import (
 
 // ModelCheck is a model to compare Effect with.
 type ModelCheck[T lifecycle.Resource, W any] struct {
-	// Scenario is the one that package sim lives. Its storm and patience count ticks here, too.
+	// Scenario is the scenario of package sim. Its FaultTicks and ConvergeTicks count ticks here, too.
 	Scenario sim.Scenario[T, W]
 
-	// Normalize returns what Effect speaks of, of a world and a step: without the names of pods, which nobody can
-	// foretell, and without what goes on elsewhere at the same time. Nil means everything.
+	// Normalize returns the part of a world that Effect predicts for a step: without the names of pods, which cannot be
+	// predicted, and without unrelated changes at the same time. Nil means the whole world.
 	Normalize func(seen W, step lifecycle.Step) any
 
 	// Progress describes a world in a line; nil prints it.
@@ -25,7 +25,7 @@ type ModelCheck[T lifecycle.Resource, W any] struct {
 }
 
 // Effects lives lives in fair weather and fails the test with the shortest story in which reality is not what Effect
-// said: a world that never comes, a promise that is broken worse than foretold, a step that fails, a life that does not
+// said: a world that never comes, a promise that is broken worse than predicted, a step that fails, a life that does not
 // settle.
 func Effects[T lifecycle.Resource, W any](t sim.T, r ModelCheck[T, W], lives int) {
 	t.Helper()
@@ -155,7 +155,7 @@ func (w *run[T, W]) settles() {
 	fault(NonTerminating, "nothing disturbs it, and it does not settle within %d ticks.", w.convergeTicks())
 }
 
-// turn is one turn of the engine, after which reality is compared with what was foretold.
+// turn is one turn of the engine, after which reality is compared with what was predicted.
 func (w *run[T, W]) turn() lifecycle.Decision {
 	d, seen, err := w.stage.decide()
 	if err != nil {
@@ -185,14 +185,14 @@ func (w *run[T, W]) failed(d lifecycle.Decision, err error) {
 	}
 }
 
-// comes watches the model until it is as foretold. A wait may end badly instead: then the rules say something else.
+// comes watches the model until it is as predicted. A wait may end badly instead: then the rules say something else.
 func (w *run[T, W]) comes(d lifecycle.Decision, before, during, after W) {
-	foretold := w.normalize(after, d.Step)
+	predicted := w.normalize(after, d.Step)
 	var got W
 	for range w.convergeTicks() {
 		got = w.stage.Model.Observe(w.stage.Now)
 		w.noWorse(d, got, before, during, after)
-		if alike(foretold, w.normalize(got, d.Step)) {
+		if alike(predicted, w.normalize(got, d.Step)) {
 			return
 		}
 		if d.Outcome == lifecycle.OutcomeWait && w.over(d, got) {
@@ -201,8 +201,8 @@ func (w *run[T, W]) comes(d lifecycle.Decision, before, during, after W) {
 		w.stage.Tick()
 	}
 	w.story = append(w.story, d.String())
-	fault(EffectMismatch, "after %q the world never becomes what Effect says (-foretold +real):\n%s",
-		d.Step, diff(foretold, w.normalize(got, d.Step)))
+	fault(EffectMismatch, "after %q the world never becomes what Effect says (-predicted +real):\n%s",
+		d.Step, diff(predicted, w.normalize(got, d.Step)))
 }
 
 // over reports whether the wait has ended badly: the rules speak of trouble, or wait for something else.
@@ -211,16 +211,16 @@ func (w *run[T, W]) over(d lifecycle.Decision, got W) bool {
 	return now.Outcome == lifecycle.OutcomeBlocked || now.IsRepair() || now.Outcome == lifecycle.OutcomeWait && !now.Step.Same(d.Step)
 }
 
-// noWorse checks that no promise is broken worse than before and than foretold.
-func (w *run[T, W]) noWorse(d lifecycle.Decision, got W, foretold ...W) {
+// noWorse checks that no promise is broken worse than before and than predicted.
+func (w *run[T, W]) noWorse(d lifecycle.Decision, got W, predicted ...W) {
 	for _, g := range w.Scenario.Gates {
 		worst := 0
-		for _, world := range foretold {
+		for _, world := range predicted {
 			worst = max(worst, g.Violation(world))
 		}
 		if g.Violation(got) > worst {
 			w.story = append(w.story, d.String())
-			fault(EffectMismatch, "%q breaks %s by %d, and Effect foretold %d at its worst: %s", d.Step, g.Name, g.Violation(got), worst, w.tell(got))
+			fault(EffectMismatch, "%q breaks %s by %d, and Effect predicts at most %d: %s", d.Step, g.Name, g.Violation(got), worst, w.tell(got))
 		}
 	}
 }

@@ -160,7 +160,7 @@ func fruitless() map[string]mistake {
 			wrong{next: always(lifecycle.Decision{Reason: "x"})}, plannertest.NoDecision, "Next says nothing", 1},
 		"Impatience": {"a rule that tries again instead of waiting",
 			wrong{next: always(lifecycle.RetryIn(time.Second, "NotYet", ""))}, plannertest.NoDecision, "NotYet", 1},
-		"IgnoresDeadline": {"a deadline that nobody listens to",
+		"IgnoresDeadline": {"a deadline that Next ignores",
 			wrong{next: always(lifecycle.WaitFor(step("CaughtUp", "m000000"), plannertest.TestTime).Until(plannertest.TestTime.Add(time.Minute)))},
 			plannertest.IgnoresDeadline, "CaughtUp m000000", 1},
 		"Blocked": {"a rule that gives up", wrong{next: always(lifecycle.Block("Tired", "Go away."))}, plannertest.Stops, "Tired: Go away.", 1},
@@ -244,7 +244,7 @@ func TestRealityContradicts(t *testing.T) {
 		"After": {"a learner is no voter before it is promoted",
 			lie("Promote", func(seen fakeapp.World, _ lifecycle.Step, _, after *fakeapp.World) { *after = seen }),
 			plannertest.EffectMismatch, `after "Promote m000001" the world never becomes`},
-		"Wait": {"nobody becomes a voter by waiting",
+		"Wait": {"a wait makes no voter",
 			lie("CaughtUp", func(_ fakeapp.World, _ lifecycle.Step, _, after *fakeapp.World) {
 				for i := range after.Members {
 					after.Members[i].Pod = fakeapp.Lost
@@ -276,18 +276,18 @@ func TestRealityContradicts(t *testing.T) {
 }
 
 // A member that starts again disturbs the ring, and Effect must say so.
-func TestRealityIsWorseThanForetold(t *testing.T) {
+func TestRealityIsWorseThanPredicted(t *testing.T) {
 	p := lie("CreatePod", func(seen fakeapp.World, _ lifecycle.Step, during, after *fakeapp.World) { *during, *after = seen, seen })
 	p.next = func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 		for _, m := range seen.Members {
 			if len(seen.Members) == 1 && m.Pod == fakeapp.Healthy {
-				return lifecycle.Proceed(step("CreatePod", m.Name)) // which starts it anew
+				return lifecycle.Proceed(step("CreatePod", m.Name)) // which restarts it
 			}
 		}
 		return lifecycle.Decision{}
 	}
 	f := reality(p).Survey(20)
-	if f == nil || f.Fault != plannertest.EffectMismatch || !strings.Contains(f.Says, "breaks KeepsQuorum by 1, and Effect foretold 0") {
+	if f == nil || f.Fault != plannertest.EffectMismatch || !strings.Contains(f.Says, "breaks KeepsQuorum by 1, and Effect predicts at most 0") {
 		t.Errorf("found %v", f)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Summary is the plan in one sentence of at most 256 characters, as long as an admission
-// warning may be; empty if nothing will be done.
+// Summary returns the plan in one sentence of at most 256 characters, the limit of an
+// admission warning; empty if there is nothing to do.
 func (p Plan) Summary() string {
 	actions := p.Actions()
 	if len(actions) == 0 && (p.Settles() || p.Outcome == lifecycle.OutcomeWait) {
@@ -38,7 +38,8 @@ func (p Plan) opening(actions []Step) string {
 	return said
 }
 
-// ending says how much of it can hurt, and where it ends if not well.
+// ending counts the steps that are not routine, and describes the end if the plan does not
+// settle.
 func (p Plan) ending(actions []Step) string {
 	harm := map[lifecycle.Class]int{}
 	for _, s := range actions {

@@ -29,7 +29,7 @@ func TestBrief(t *testing.T) {
 		"One":     {"one step is no steps", preview.Plan{Steps: steps(1, ""), Outcome: lifecycle.OutcomeSettled}, "Governor will take 1 step: RemoveMember etcd-demo-0."},
 		"Harm":    {"what can hurt is counted", preview.Plan{Steps: steps(2, lifecycle.ClassDisruptive), Outcome: lifecycle.OutcomeSettled}, "Governor will take 2 steps: RemoveMember etcd-demo-0, RemoveMember etcd-demo-1 (2 disruptive)."},
 		"Many":    {"not all are named", preview.Plan{Steps: steps(9, ""), Outcome: lifecycle.OutcomeSettled}, "Governor will take 9 steps: RemoveMember etcd-demo-0, RemoveMember etcd-demo-1, RemoveMember etcd-demo-2, RemoveMember etcd-demo-3 and 5 more."},
-		"Blocked": {"where it stops is told", preview.Plan{Outcome: lifecycle.OutcomeBlocked, Message: "Version 9 is unknown."}, "Governor will do nothing; then it stops: Version 9 is unknown."},
+		"Blocked": {"the summary names the reason", preview.Plan{Outcome: lifecycle.OutcomeBlocked, Message: "Version 9 is unknown."}, "Governor will do nothing; then it stops: Version 9 is unknown."},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package preview says what an operator is about to do before anything happens: Next
-// unrolled over Effect, with what the gates say of every step.
+// Package preview predicts the steps of an operator: it unrolls Next over Effect, and
+// evaluates the gates for every step.
 package preview
 
 import (
@@ -12,39 +12,39 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Limit is how many steps a plan has at most. What needs more does not converge.
+// Limit is the maximum number of steps in a plan. A longer plan does not converge.
 const Limit = 500
 
-// Plan is the future of one object as far as its rules and its world tell.
+// Plan is the predicted sequence of steps for one object.
 type Plan struct {
 	// Steps are in the order in which they will be taken.
 	Steps []Step `json:"steps"`
-	// Outcome is how it ends: Settled if everything is as declared then. Wait means
-	// that a gate holds the last step, Blocked that somebody else has to act.
+	// Outcome is how the plan ends: Settled if everything is then as declared. Wait means
+	// that a gate holds the last step, Blocked that a person must act.
 	Outcome lifecycle.Outcome `json:"outcome"`
-	// Reason and Message are those of the decision at the end.
+	// Reason and Message are those of the last decision.
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 }
 
-// Step is one step of a plan, or something that is waited for.
+// Step is one step of a plan, or a wait.
 type Step struct {
 	lifecycle.Step
-	// IsWait says that nothing is done: the world is on its way.
+	// IsWait reports that the step is a wait, without an action.
 	IsWait bool `json:"awaited,omitempty"`
-	// Impact says in the application's words what is left during the step.
+	// Impact is the application's description of the availability during the step.
 	Impact string `json:"meanwhile,omitempty"`
-	// Expected is how long it usually takes here; zero if it was never done before.
+	// Expected is the median duration in the object's history; zero if there is none.
 	Expected metav1.Duration `json:"expected,omitzero"`
-	// Held are the gates that would hold it: those of the application then, those of
-	// policies if it were to be taken now.
+	// Held are the gates that would hold the step: the application's gates at its time, and
+	// the policies at the present time.
 	Held []lifecycle.Refusal `json:"held,omitempty"`
 }
 
 // Settles reports whether the plan ends with everything as declared.
 func (p Plan) Settles() bool { return p.Outcome == lifecycle.OutcomeSettled }
 
-// Actions are the steps that do something.
+// Actions returns the steps that are no waits.
 func (p Plan) Actions() []Step {
 	var all []Step
 	for _, s := range p.Steps {
@@ -55,7 +55,7 @@ func (p Plan) Actions() []Step {
 	return all
 }
 
-// Simulator is what a plan is about: an application's judgement and promises.
+// Simulator computes plans from an application's planner and gates.
 type Simulator[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
@@ -144,11 +144,10 @@ func (p Plan) end(d lifecycle.Decision) Plan {
 	return p
 }
 
-// stuck is how a plan ends whose last step changes nothing: nobody can tell from here
-// what comes after it.
+// stuck ends a plan whose last step changes nothing, so that its successor is unknown.
 func stuck(d lifecycle.Decision) lifecycle.Decision {
 	return lifecycle.Decision{Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
 }
 
 var nonTerminating = lifecycle.Block("Endless", fmt.Sprintf(
-	"The plan has more than %d steps, of which these are the first. Where so many make no sense, the rules do not come to an end: please report it.", Limit))
+	"The plan has more than %d steps, of which these are the first. If so many are implausible, the rules do not converge: please report a bug.", Limit))

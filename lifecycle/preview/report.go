@@ -18,37 +18,37 @@ const (
 	Rollback = "rollback"
 )
 
-// Report is all that a preview tells a user.
+// Report is the result of a preview.
 type Report struct {
 	Plan
-	// Resources are created, configured or deleted on the way, without a step.
+	// Resources are created, configured or deleted without a step.
 	Resources []Resource `json:"resources,omitempty"`
-	// Paused says that nothing of it happens before the object is resumed.
+	// Paused reports that the steps wait until the object is resumed.
 	Paused bool `json:"paused,omitempty"`
-	// PausedBy says who pauses it, and what resumes it.
+	// PausedBy names the origin of the pause, and how to resume.
 	PausedBy string `json:"pausedBy,omitempty"`
-	// Unknowns are sentences about what could not be known.
+	// Unknowns describe what the plan could not determine.
 	Unknowns []string `json:"unseen,omitempty"`
-	// Kept says which fields a rollback leaves as they are, and why.
+	// Kept lists the fields that a rollback keeps, with the reasons.
 	Kept []string `json:"kept,omitempty"`
-	// Omitted is how many more steps there are than fit in a report.
+	// Omitted is the number of steps that do not fit in the report.
 	Omitted int `json:"omitted,omitempty"`
-	// Operator is the version that made the preview.
+	// Operator is the version of the operator.
 	Operator string `json:"operator"`
 }
 
-// Resource is a change of one object that cannot hurt.
+// Resource is a change of one object without a step.
 type Resource struct {
 	// Verb is Created, Configured or Pruned.
 	Verb string `json:"verb"`
 	Kind string `json:"kind"`
 	Name string `json:"name"`
-	// Fields are those that change, of Configured.
+	// Fields are the changed fields of a Configured object.
 	Fields []Field `json:"fields,omitempty"`
 }
 
-// Field is a change of one field; values are JSON, empty if there is none, and always
-// empty of a Secret.
+// Field is a change of one field. Values are JSON; they are empty if unset, and always for a
+// Secret.
 type Field struct {
 	Path string `json:"path"`
 	From string `json:"from,omitempty"`
@@ -58,10 +58,10 @@ type Field struct {
 // Changes reports whether anything is done at all.
 func (r Report) Changes() bool { return len(r.Actions()) > 0 || len(r.Resources) > 0 }
 
-// Terminal is a report of nothing but how it ends.
+// Terminal returns a report without steps that ends with the decision.
 func Terminal(d lifecycle.Decision) Report { return Report{Plan: Plan{}.end(d)} }
 
-// Expect returns the plan with how long each step usually takes, where that is known.
+// Expect sets the usual duration of each step, if it is known.
 func (p Plan) Expect(usual func(name string) (time.Duration, bool)) Plan {
 	steps := make([]Step, len(p.Steps))
 	for i, s := range p.Steps {
@@ -74,8 +74,8 @@ func (p Plan) Expect(usual func(name string) (time.Duration, bool)) Plan {
 	return p
 }
 
-// Encode returns the report as JSON of at most that many bytes: steps of the end are
-// left out, and then resources, if it is longer.
+// Encode returns the report as JSON of at most limit bytes. It omits the last steps, and
+// then resources, if the report is longer.
 func (r Report) Encode(limit int) (string, error) {
 	if r.Steps == nil {
 		r.Steps = []Step{}
@@ -87,7 +87,7 @@ func (r Report) Encode(limit int) (string, error) {
 	return string(raw), err
 }
 
-// shorten leaves out half of what can be left out, and reports whether it could.
+// shorten omits half of the steps, or else of the resources, and reports whether it could.
 func (r *Report) shorten() bool {
 	if n := len(r.Steps); n > 1 {
 		r.Omitted += n - n/2
@@ -102,7 +102,7 @@ func (r *Report) shorten() bool {
 	return false
 }
 
-// Decode reads what Encode has written, and reports whether it is a report at all.
+// Decode reads the output of Encode, and reports whether it is a report.
 func Decode(raw string) (Report, bool) {
 	var r Report
 	err := json.Unmarshal([]byte(raw), &r)

@@ -22,7 +22,7 @@ func Deployment(app, instance string, size int32, pod corev1.PodSpec) *appsv1.De
 	}
 }
 
-// Restricted returns the pod with what the Pod Security Standard "restricted" asks for: it runs as the user, who is not
+// Restricted returns the pod with the settings of the Pod Security Standard "restricted": it runs as the user, not as
 // root, without privileges and on the runtime's system calls. It gets no token for the API server, and its root file
 // systems are read-only. What the pod or a container says itself stays.
 func Restricted(user int64, pod corev1.PodSpec) corev1.PodSpec {

@@ -72,7 +72,7 @@ func (s State) Rolling(size int32, image string) lifecycle.Decision {
 }
 
 // After returns the state when the wait of Rolling has ended well, and the same state for any other step. The names of
-// new pods cannot be foretold.
+// new pods cannot be predicted.
 func (s State) After(step lifecycle.Step) State {
 	size, err := strconv.ParseInt(step.Args["size"], 10, 32)
 	if step.Name != RolledOut || err != nil {

@@ -49,7 +49,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// From every small state the wait ends where the rule is silent, and a rollout that is stuck is told.
+// From every small state the wait ends where the rule is silent, and a stuck rollout is reported.
 func TestRolling(t *testing.T) {
 	for total := range int32(3) {
 		for available := range int32(3) {
@@ -73,7 +73,7 @@ func TestRolling(t *testing.T) {
 	}
 	s := rollout.State{Total: 1, Image: "i"}
 	if diff := cmp.Diff(s, s.After(lifecycle.Step{Name: "Upgrade", Args: map[string]string{"size": "3"}})); diff != "" {
-		t.Errorf("a step of somebody else: %s", diff)
+		t.Errorf("a foreign step: %s", diff)
 	}
 }
 
