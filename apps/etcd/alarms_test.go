@@ -7,13 +7,13 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// sated has reached its quota.
+// sated is a member that has reached its quota.
 func sated(m *etcd.Member) { m.Alarms, m.DBSize, m.Quota = []string{"NOSPACE"}, 16<<20, 16<<20 }
 
-// relieved has more than it needs, and the alarm still stands.
+// relieved is a member below its quota whose alarm is still raised.
 func relieved(m *etcd.Member) { sated(m); m.Quota = 64 << 20 }
 
-func TestAlarmsEndWhenThereIsRoom(t *testing.T) {
+func TestNoSpaceAlarmIsDisarmedBelowQuota(t *testing.T) {
 	unknown := func(m *etcd.Member) { relieved(m); m.DBSize = 0 }
 	corrupt := func(m *etcd.Member) { relieved(m); m.Alarms = []string{"CORRUPT"} }
 	oldRelease := func(m *etcd.Member) { relieved(m); m.Quota = 0 }
@@ -21,9 +21,9 @@ func TestAlarmsEndWhenThereIsRoom(t *testing.T) {
 		"Full":       {"a person has to make room", wanted(3), everyone(serving(3), sated), "Blocked AlarmRaised"},
 		"Raised":     {"the quota was raised", wanted(3), everyone(serving(3), relieved), "Proceed Disarm e-0 (SpaceAvailable)"},
 		"OneLeft":    {"one alarm after the other", wanted(3), everyone(serving(3), relieved).with("e-0", func(m *etcd.Member) { m.Alarms = nil }), "Proceed Disarm e-1 (SpaceAvailable)"},
-		"OneFull":    {"a member without room would raise it again", wanted(3), everyone(serving(3), relieved).with("e-2", sated), "Blocked AlarmRaised"},
-		"Unknown":    {"a member of which nothing is known has no room", wanted(3), everyone(serving(3), relieved).with("e-2", unknown), "Blocked AlarmRaised"},
-		"OldRelease": {"before 3.6 a member does not say its quota", wanted(3), everyone(serving(3), oldRelease), "Proceed Disarm e-0 (SpaceAvailable)"},
+		"OneFull":    {"a full member would raise it again", wanted(3), everyone(serving(3), relieved).with("e-2", sated), "Blocked AlarmRaised"},
+		"Unknown":    {"a member without a known size counts as full", wanted(3), everyone(serving(3), relieved).with("e-2", unknown), "Blocked AlarmRaised"},
+		"OldRelease": {"before 3.6 a member does not report its quota", wanted(3), everyone(serving(3), oldRelease), "Proceed Disarm e-0 (SpaceAvailable)"},
 		"Corrupt":    {"a corrupt member is for a person", wanted(3), everyone(serving(3), corrupt), "Blocked AlarmRaised"},
 	}
 	for name, p := range pages {
@@ -39,7 +39,7 @@ func TestAlarmsEndWhenThereIsRoom(t *testing.T) {
 	}
 }
 
-func TestAllAlarmsAreNamed(t *testing.T) {
+func TestConditionListsAllAlarms(t *testing.T) {
 	seen := everyone(serving(3), sated).World
 	d := etcd.Planner{}.Next(wanted(3), seen, noon)
 	said := []string{d.Message}

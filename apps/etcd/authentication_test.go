@@ -9,11 +9,11 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// While etcd's authentication refuses the operator, what serves counts, repairs that need only
-// Kubernetes go on, and the message says how the operator gets its rights.
+// While etcd's authentication denies the operator, serving members count, repairs that need only
+// Kubernetes continue, and the message explains how to grant the operator its rights.
 func TestAuthEnabled(t *testing.T) {
 	refusing := func(s scene) scene { s.Unauthorized, s.User = true, "client"; return s }
-	mute := func(s scene) scene { // etcd does not even tell who is a member
+	mute := func(s scene) scene { // etcd denies the member list, too
 		for _, m := range s.Members {
 			s = s.with(m.Name, func(m *etcd.Member) {
 				m.ID, m.Role, m.Joined, m.PeerURL, m.Leads, m.Index, m.Version = 0, etcd.Outside, false, "", false, 0, ""
@@ -34,14 +34,14 @@ func TestAuthEnabled(t *testing.T) {
 		says   string
 		words  string
 	}{
-		"Whole":      {"nothing is to be changed", known(), refusing(serving(3)), "Settled AsDeclared", ""},
+		"Whole":      {"nothing has to change", known(), refusing(serving(3)), "Settled AsDeclared", ""},
 		"Grows":      {"etcd would refuse it", larger, refusing(serving(3)), "Blocked AuthEnabled", grant},
 		"NoSet":      {"Kubernetes does not ask etcd", larger, refusing(serving(3).with("e-1", noSet)), "Proceed StartMember e-1 (MemberAdded)", ""},
 		"Mute":       {"all that can be seen is as declared", known(), mute(serving(3)), "Settled AuthEnabled", "etcdctl auth disable"},
 		"MuteGrows":  {"a change waits", larger, mute(serving(3)), "Blocked AuthEnabled", "etcdctl auth disable"},
 		"MuteOlder":  {"an upgrade waits", upgraded, mute(serving(3)), "Blocked AuthEnabled", "etcdctl auth disable"},
 		"MuteNoSet":  {"Kubernetes does not ask etcd", known(), mute(serving(3).with("e-1", noSet)), "Proceed StartMember e-1 (StatefulSetMissing)", ""},
-		"MuteSilent": {"who is not ready does not serve", known(), mute(serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Ready, m.Health = false, etcd.Unhealthy })), "Blocked AuthEnabled", ""},
+		"MuteSilent": {"an unready member does not serve", known(), mute(serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Ready, m.Health = false, etcd.Unhealthy })), "Blocked AuthEnabled", ""},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -53,7 +53,7 @@ func TestAuthEnabled(t *testing.T) {
 	}
 }
 
-// Members that tell the operator nothing count as the kubelet's probe and the status say.
+// Members that deny the operator the list count by the kubelet's probe and the status.
 func TestAuthEnabledKeepsTheStatus(t *testing.T) {
 	want := told(wanted(3), serving(3))
 	s := serving(3).silent()
@@ -68,7 +68,7 @@ func TestAuthEnabledKeepsTheStatus(t *testing.T) {
 	}
 	for _, c := range (etcd.Planner{}).Conditions(want, s.World, lifecycle.Block("AuthEnabled", "-")) {
 		if c.Type == "Available" && (c.Status != "True" || c.Message != "2 of 3 members serve.") {
-			t.Errorf("it is told %+v", c)
+			t.Errorf("the condition is %+v", c)
 		}
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// swap is a cluster whose authorities were swapped: in a letter per member, 'o' runs with
-// the old ones and 'n' with the new ones, 's' starts with the new ones, 'd' is on a node
-// that is off. Members of different letters refuse each other if peers says so.
+// swap is a cluster whose authorities were replaced, with a letter per member: 'o' runs with the
+// old ones and 'n' with the new ones, 's' starts with the new ones, 'd' is on a failed node. With
+// peers, members of different letters refuse each other.
 type swap struct {
 	members string
 	peers   bool
@@ -32,7 +32,7 @@ func (s swap) quorum() bool {
 	return s.agree('o') >= q || s.agree('n') >= q
 }
 
-// observed is what the operator sees: it can ask only members with the new authorities.
+// observed is the operator's observation: it can query only members with the new authorities.
 func (s swap) observed(want *etcdv1.EtcdCluster) etcd.World {
 	q := len(s.members)/2 + 1
 	w := scene{etcd.World{Listed: s.agree('n') >= q && strings.Contains(s.members, "n"), ClusterID: 0xc1, Trust: "new"}}
@@ -70,10 +70,9 @@ func (s swap) observe(m *etcd.Member, is byte, revision string) {
 	}
 }
 
-// TestASwappedAuthorityHeals restarts every member with the new authorities, one at a time.
-// While members accept each other no quorum is lost; where they do not, it is away
-// during one restart.
-func TestASwappedAuthorityHeals(t *testing.T) {
+// TestReplacedAuthorityRestartsMembers restarts every member with the new authorities, one at
+// a time. While members accept each other no quorum is lost; otherwise it is lost during one restart.
+func TestReplacedAuthorityRestartsMembers(t *testing.T) {
 	cases := map[string]struct {
 		swap
 		gaps int
@@ -91,7 +90,7 @@ func TestASwappedAuthorityHeals(t *testing.T) {
 		"All5":          {swap{"ooooo", true}, 1, "nnnnn"},
 		"All7":          {swap{"ooooooo", true}, 1, "nnnnnnn"},
 		"All3Begun":     {swap{"noo", true}, 1, "nnn"},
-		"All5Down":      {swap{"ooood", true}, 0, "ooood"}, // the way would be too long
+		"All5Down":      {swap{"ooood", true}, 0, "ooood"}, // it would take too long without a quorum
 		"All5DownBegun": {swap{"nnood", true}, 0, "nnnnd"}, // no group has a quorum
 		"All3Down":      {swap{"ood", true}, 0, "ood"},
 	}
@@ -106,7 +105,7 @@ func TestASwappedAuthorityHeals(t *testing.T) {
 	}
 }
 
-// heal takes the rules' steps until they take none, and counts the restarts without a
+// heal performs the planner's steps until there are none, and counts the restarts without a
 // quorum.
 func heal(t *testing.T, want *etcdv1.EtcdCluster, s *swap) (gaps int, story []string) {
 	t.Helper()
@@ -141,8 +140,8 @@ func heal(t *testing.T, want *etcdv1.EtcdCluster, s *swap) (gaps int, story []st
 
 func (s *swap) set(at int, is byte) { s.members = s.members[:at] + string(is) + s.members[at+1:] }
 
-// TestASwappedAuthorityDestroysNothing checks the worlds in which a restart would.
-func TestASwappedAuthorityDestroysNothing(t *testing.T) {
+// TestReplacedAuthorityDestroysNothing checks the worlds in which a restart would destroy data.
+func TestReplacedAuthorityDestroysNothing(t *testing.T) {
 	memory := told(wanted(3), serving(3))
 	memory.Spec.Storage.Medium = etcdv1.Memory
 	three := told(wanted(3), serving(3))

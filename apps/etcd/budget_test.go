@@ -9,9 +9,9 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// TestBudgetProtectsPodsThatAreCalledNotReady covers an outage of the API server: pods
-// that serve are called not ready then, and a drain must not take the quorum with them.
-func TestBudgetProtectsPodsThatAreCalledNotReady(t *testing.T) {
+// TestDisruptionBudgetProtectsUnreadyPods covers an outage of the API server: serving pods
+// are then marked not ready, and a drain must not break the quorum.
+func TestDisruptionBudgetProtectsUnreadyPods(t *testing.T) {
 	cases := map[string]struct {
 		size   int32
 		medium etcdv1.Medium

@@ -10,20 +10,20 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// An object that cannot be provided holds the steps that start a pod which reads it, and no others.
-func TestStepsDependOnWhatTheirPodReads(t *testing.T) {
+// An object that cannot be applied delays only the steps that start a pod which reads it.
+func TestStepsDependOnObjectsOfTheirPod(t *testing.T) {
 	for name, c := range map[string]struct {
 		step, kind, object string
 		want               bool
 	}{
-		"OwnDoor":      {etcd.StartMember, "ConfigMap", "e-3-door", true},
-		"OwnSecret":    {etcd.Restart, "Secret", "e-3-server-tls", true},
-		"AnothersDoor": {etcd.StartMember, "ConfigMap", "e-13-door", false},
-		"Authority":    {etcd.StartMember, "Secret", "e-ca", true},
-		"Service":      {etcd.StartMember, "Service", "e-client", false},
-		"Removal":      {etcd.RemoveMember, "ConfigMap", "e-3-door", false},
-		"Learner":      {etcd.AddLearner, "Secret", "e-0-server-tls", false},
-		"Beginning":    {etcd.FormCluster, "Service", "e", true},
+		"OwnConfigMap":   {etcd.StartMember, "ConfigMap", "e-3-door", true},
+		"OwnSecret":      {etcd.Restart, "Secret", "e-3-server-tls", true},
+		"OtherConfigMap": {etcd.StartMember, "ConfigMap", "e-13-door", false},
+		"Authority":      {etcd.StartMember, "Secret", "e-ca", true},
+		"Service":        {etcd.StartMember, "Service", "e-client", false},
+		"Removal":        {etcd.RemoveMember, "ConfigMap", "e-3-door", false},
+		"Learner":        {etcd.AddLearner, "Secret", "e-0-server-tls", false},
+		"Beginning":      {etcd.FormCluster, "Service", "e", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: c.object}}

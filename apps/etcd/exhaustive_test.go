@@ -21,7 +21,7 @@ var states = map[rune]func(*etcd.Member){
 	'c': trouble(lifecycle.PodProblemCrashLoopBackOff, time.Second),
 	'n': func(m *etcd.Member) { down(time.Second)(m); m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }, // no StatefulSet
 	'l': func(m *etcd.Member) { hidden(m); m.Role, m.Pod.Ready, m.Index = etcd.Learner, false, 10 },
-	'v': hidden, // a voter that clients are not led to yet
+	'v': hidden, // a voter that the client Service does not select yet
 	'u': unlabelled,
 	'm': func(m *etcd.Member) { // a learner with all data that serves no client
 		down(15 * time.Second)(m)
@@ -29,30 +29,30 @@ var states = map[rune]func(*etcd.Member){
 		m.Role, m.Pod.Ready = etcd.Learner, true
 	},
 	'a': func(m *etcd.Member) { *m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner} },            // added, not started
-	'r': func(m *etcd.Member) { m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready = 0, "", false, "", false }, // removed, not dismissed
+	'r': func(m *etcd.Member) { m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready = 0, "", false, "", false }, // removed from etcd, not from Kubernetes
 	't': claimTerminating,
-	'T': func(m *etcd.Member) { down(time.Second)(m); m.Volume.Terminating, m.Pod = true, etcd.Pod{} }, // and its pod is gone
+	'T': func(m *etcd.Member) { down(time.Second)(m); m.Volume.Terminating, m.Pod = true, etcd.Pod{} }, // and its pod is deleted
 	'z': scaledToZero,
-	'i': func(m *etcd.Member) { // made from a template that somebody has edited, with an image that does not exist
+	'i': func(m *etcd.Member) { // created from an edited template, with an image that does not exist
 		trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)(m)
 		m.Set.Edited, m.Pod.Stale = "spec.template.spec.containers", true
 	},
 	'k': held,
 	'j': func(m *etcd.Member) { held(m); claimTerminating(m) },
-	'K': func(m *etcd.Member) { down(time.Hour)(m); held(m); m.Pod = etcd.Pod{} }, // and its pod is gone
+	'K': func(m *etcd.Member) { down(time.Hour)(m); held(m); m.Pod = etcd.Pod{} }, // and its pod is deleted
 	'A': func(m *etcd.Member) { // added, and the name of its ConfigMap is taken
 		*m = etcd.Member{Name: m.Name, ID: m.ID, Role: etcd.Learner, Obstacle: etcd.Obstacle{Kind: "ConfigMap", Name: m.Name + "-door"}}
 	},
 	'p': func(m *etcd.Member) { m.Pod.Stripped = true },
 	'q': func(m *etcd.Member) { m.Volume.Stripped = m.Volume.Exists },
-	'y': func(m *etcd.Member) { m.PeerURL = strings.Replace(m.PeerURL, ".svc:", ".svc.cluster.local:", 1) }, // respelled with etcdctl
+	'y': func(m *etcd.Member) { m.PeerURL = strings.Replace(m.PeerURL, ".svc:", ".svc.cluster.local:", 1) }, // changed with etcdctl
 	'h': func(m *etcd.Member) {
 		m.Unmanaged, m.Set, m.Volume, m.Pod = true, etcd.Set{}, etcd.Volume{}, etcd.Pod{}
 	},
 }
 
-// The states by who brings them about: faults and the operator itself, or a user's own
-// hand on what the operator made.
+// The states by their cause: faults and the operator itself, or manual changes of the
+// operator's objects.
 const (
 	letters  = "sodDxcnlmarhvu"
 	byHand   = "tTzipqy"
@@ -154,8 +154,8 @@ func TestEverySmallWorld(t *testing.T) {
 	}
 }
 
-// follow takes the rules at their word until they settle: what they wait for
-// happens, and each step does what Effect says.
+// follow follows the planner until it settles: every wait ends, and each step has its predicted
+// Effect.
 func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World) {
 	t.Helper()
 	var story []string
@@ -189,8 +189,8 @@ func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World
 	t.Fatalf("%s to %d %s never settles:\n%s", code, want.Spec.Size, want.Spec.Version, strings.Join(story[:40], "\n"))
 }
 
-// stoppedBeside says that a held StatefulSet is all that is left to be done: every member
-// serves. Without a quorum nothing else could be done either.
+// stoppedBeside reports that only a held StatefulSet is left: every member serves. Without a
+// quorum nothing else is possible either.
 func stoppedBeside(seen etcd.World, d lifecycle.Decision) bool {
 	if d.Reason != "DeletionStuck" {
 		return false
@@ -203,8 +203,8 @@ func stoppedBeside(seen etcd.World, d lifecycle.Decision) bool {
 	return true
 }
 
-// careful: a step never breaks a quorum, never makes a second learner, and nothing
-// is destroyed while nobody can tell who is a member.
+// careful checks that a step never breaks a quorum, never adds a second learner, and destroys
+// nothing while the member list is unknown.
 func careful(t *testing.T, code string, seen, during etcd.World, d lifecycle.Decision) {
 	t.Helper()
 	if etcd.KeepsQuorum.Violation(seen) == 0 && etcd.KeepsQuorum.Violation(during) > 0 {
@@ -214,14 +214,14 @@ func careful(t *testing.T, code string, seen, during etcd.World, d lifecycle.Dec
 		t.Fatalf("%s: %s makes a second learner", code, d)
 	}
 	if d.Step.Class == lifecycle.ClassDestructive && !seen.Listed {
-		t.Fatalf("%s: %s destroys in the dark", code, d)
+		t.Fatalf("%s: %s destroys without a member list", code, d)
 	}
 	if answer, voters := answering(during); d.Step.Class.IsDestructive() && d.Step.Name != etcd.Restart && answer < voters/2+1 {
 		t.Fatalf("%s: %s leaves %d copies that answer, of %d", code, d, answer, voters)
 	}
 }
 
-// answering counts the voters, and those that answer and have a volume that stays.
+// answering counts the voters, and those that answer and have a lasting volume.
 func answering(w etcd.World) (answer, voters int) {
 	for _, m := range w.Members {
 		if m.Role != etcd.Voter {
@@ -244,7 +244,7 @@ func settledWell(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.
 	}
 	for _, m := range seen.Members {
 		if m.Set.Exposure != etcd.Exposed || m.Pod.Exposure != etcd.Exposed {
-			t.Fatalf("%s to %d: clients are not led to %s\n%s", code, want.Spec.Size, m.Name, strings.Join(story, "\n"))
+			t.Fatalf("%s to %d: the client Service does not select %s\n%s", code, want.Spec.Size, m.Name, strings.Join(story, "\n"))
 		}
 	}
 }

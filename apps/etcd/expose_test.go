@@ -10,19 +10,19 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// Clients are led to who is exposed; while a pod has no label, to all.
-func TestWhoIsLedTo(t *testing.T) {
+// The client Service selects exposed pods, or all pods while one has no label.
+func TestClientServiceSelectsExposedMembers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		seen   scene
 		want   string
 	}{
-		"New":      {"there is nobody yet", scene{}, "true"},
+		"New":      {"there are no members yet", scene{}, "true"},
 		"Exposed":  {"all are", serving(3), "true"},
-		"Joining":  {"who joins is ready before it serves", serving(3).with("e-3", hidden), "true"},
-		"Older":    {"an older operator labelled nobody", serving(3).with("e-1", unlabelled), ""},
-		"Stripped": {"nor may who lost the label by hand be forgotten", serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Unlabelled }), ""},
-		"Leaving":  {"an old pod that goes leads nobody", serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure, m.Pod.Leaving = etcd.Unlabelled, true }), "true"},
+		"Joining":  {"a joining member is ready before it serves", serving(3).with("e-3", hidden), "true"},
+		"Older":    {"an older operator set no labels", serving(3).with("e-1", unlabelled), ""},
+		"Stripped": {"a pod whose label was removed counts too", serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Unlabelled }), ""},
+		"Leaving":  {"a pod that is being deleted does not count", serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure, m.Pod.Leaving = etcd.Unlabelled, true }), "true"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestWhoIsLedTo(t *testing.T) {
 	}
 }
 
-// Who begins the cluster is exposed from the start, who joins is not.
+// Initial members are exposed from the start, joining members are not.
 func TestStartsExposed(t *testing.T) {
 	joining := serving(3).with("e-3", func(m *etcd.Member) { m.Role, m.ID, m.Bootstrap = etcd.Learner, 4, etcd.BootstrapJoin })
 	cases := map[string]struct {
@@ -59,12 +59,12 @@ func TestStartsExposed(t *testing.T) {
 		seen   scene
 		is     etcd.Exposure
 	}{
-		"Forming":  {"nobody else is there", wanted(3), scene{}, etcd.Exposed},
-		"Joining":  {"a learner serves nobody", resized(4), joining, etcd.Hidden},
+		"Forming":  {"there are no other members", wanted(3), scene{}, etcd.Exposed},
+		"Joining":  {"a learner serves no clients", resized(4), joining, etcd.Hidden},
 		"Voter":    {"before 3.4 a voter has no data yet", resized(4), joining.with("e-3", func(m *etcd.Member) { m.Role = etcd.Voter }), etcd.Hidden},
-		"Back":     {"it served before somebody deleted its StatefulSet", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), etcd.Exposed},
+		"Back":     {"it served before its StatefulSet was deleted", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), etcd.Exposed},
 		"Stripped": {"it may be a learner", told(wanted(3), serving(3)), serving(3).silent().with("e-2", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), etcd.Hidden},
-		"Ended":    {"a learner that has ended is as it was", resized(4), joining.with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); m.Role, m.Pod.Ended = etcd.Learner, true; hidden(m) }), etcd.Hidden},
+		"Ended":    {"a terminated learner is unchanged", resized(4), joining.with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); m.Role, m.Pod.Ended = etcd.Learner, true; hidden(m) }), etcd.Hidden},
 	}
 	for name, c := range cases {
 		d := etcd.Planner{}.Next(c.want, c.seen.World, noon)

@@ -23,11 +23,11 @@ func TestGates(t *testing.T) {
 	}{
 		"RestartOne":    {"two of three are a quorum", serving(3), restart("e-1", "3.6.16"), ""},
 		"RestartSecond": {"one of three is none", serving(3).with("e-0", down(time.Second)), restart("e-1", "3.6.16"), "KeepsQuorum"},
-		"RestartSick":   {"to restart who is down costs nothing", serving(3).with("e-1", down(time.Second)), restart("e-1", "3.6.16"), ""},
+		"RestartSick":   {"restarting a failed member costs nothing", serving(3).with("e-1", down(time.Second)), restart("e-1", "3.6.16"), ""},
 		"RemoveOnly":    {"the last voter is never removed, even while it is down", serving(1).with("e-0", down(time.Hour)), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
-		"RestartOnly":   {"who has one member lives with its restart", serving(1), restart("e-0", "3.6.16"), ""},
-		"RemoveDead":    {"removing the dead makes nothing worse", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-1"}, ""},
-		"RemoveGood":    {"removing a good one does", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
+		"RestartOnly":   {"a cluster of one accepts its restart", serving(1), restart("e-0", "3.6.16"), ""},
+		"RemoveDead":    {"removing a lost member makes nothing worse", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-1"}, ""},
+		"RemoveGood":    {"removing a serving one does", serving(3).with("e-1", lost), lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0"}, "KeepsQuorum"},
 		"FirstLearner":  {"one may join", serving(3), lifecycle.Step{Name: etcd.AddLearner, Target: "e-3"}, ""},
 		"TwoLearners":   {"two may not", learner, lifecycle.Step{Name: etcd.AddLearner, Target: "e-4"}, "OneLearner"},
 		"VoterVolume":   {"a voter's volume stays", serving(3), lifecycle.Step{Name: etcd.DeleteMember, Target: "e-1"}, "KeepsData"},
@@ -54,10 +54,10 @@ func TestGates(t *testing.T) {
 
 func TestDiagnose(t *testing.T) {
 	cases := map[string]struct{ reason, words, want string }{
-		"Empty":   {"a shut door", `"error":"couldn't find local name \"e-0\" in the initial cluster configuration"`, "the data directory is empty"},
+		"Empty":   {"a disabled bootstrap", `"error":"couldn't find local name \"e-0\" in the initial cluster configuration"`, "the data directory is empty"},
 		"Corrupt": {"a broken log", `panic: walpb: crc mismatch`, "the log is corrupt (crc mismatch)"},
 		"Lost":    {"a log that is shorter than it was", `tocommit(8) is out of range [lastIndex(3)]`, "the log has lost entries"},
-		"Missing": {"a database that is not there, of which only the stack is left",
+		"Missing": {"a missing database, with only the stack trace left",
 			"zap.(*Logger).Panic(0x7ffd48200c8d)\n\t/zap/logger.go:285 +0x4b\ngo.etcd.io/etcd/server/v3/etcdserver.recoverSnapshot({{0x7ffd48200c8d",
 			"the database is missing or corrupt"},
 		"Header": {"a database without its first page", `member/snap/db","error":"invalid database","stacktrace":"go.etcd.io`, "the database is corrupt"},

@@ -10,8 +10,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// An upgrade over a minor release runs the images of both.
-func TestImagesOfAPlan(t *testing.T) {
+// An upgrade through a minor release runs the images of both.
+func TestImagesOfPlan(t *testing.T) {
 	restart := func(version string) lifecycle.Step {
 		return lifecycle.Step{Name: etcd.Restart, Args: map[string]string{etcd.ArgVersion: version}}
 	}

@@ -11,13 +11,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestNetworkPolicyLetsTheOperatorIn checks who may reach which port.
-func TestNetworkPolicyLetsTheOperatorIn(t *testing.T) {
+// TestNetworkPolicyAdmitsOperator checks the peers of each port.
+func TestNetworkPolicyAdmitsOperator(t *testing.T) {
 	apps := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "api"}}}
 	cases := map[string]struct {
 		operator string
 		clients  []networkingv1.NetworkPolicyPeer
-		peers    int // of the client port; 0 means everybody
+		peers    int // of the client port; 0 means all
 		let      bool
 	}{
 		"Everybody":  {"governor-system", nil, 0, false},

@@ -12,8 +12,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// page is one line of the runbook: in this world the decision is that, in the words
-// of lifecycle.Decision: outcome, step and reason.
+// page is one test case: a world and the expected decision as printed by lifecycle.Decision, with
+// outcome, step and reason.
 type page struct {
 	reason string
 	want   *etcdv1.EtcdCluster
@@ -53,7 +53,7 @@ func begins() map[string]page {
 	half := scene{}.with("e-0", func(m *etcd.Member) { m.Volume.Exists = true })
 	ended := scene{}.with("e-0", func(m *etcd.Member) { up(m); m.Pod.Ended, m.Pod.Ready = true, false })
 	return map[string]page{
-		"Nameless":    {"names and token are written down before anything is made", nameless, scene{}, "Retry ChoosingIdentity"},
+		"Nameless":    {"names and token are recorded before anything is created", nameless, scene{}, "Retry ChoosingIdentity"},
 		"First":       {"the first members start, all at once", wanted(3), scene{}, "Proceed FormCluster e (Bootstrapping)"},
 		"OneStarted":  {"a crash between two of them is finished", wanted(3), alone, "Proceed FormCluster e (Bootstrapping)"},
 		"HalfStarted": {"a crash between volume and StatefulSet is finished", wanted(1), half, "Proceed FormCluster e (Bootstrapping)"},
@@ -61,10 +61,10 @@ func begins() map[string]page {
 		"EndedEarly":  {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
 		"Typo":        {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},
 		"NoSecret":    {"nor do pods whose Secrets are not there", wanted(3), scene{etcd.World{Certificates: "Secret x is missing."}}, "Blocked CertificatesUnusable"},
-		"NoImage":     {"an image that is not there is told", wanted(1), alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Blocked ImagePullBackOff"},
+		"NoImage":     {"a missing image is reported", wanted(1), alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Blocked ImagePullBackOff"},
 		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"Settled":     {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
-		"Unpublished": {"a member that serves, but has not told its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Bootstrap = false, etcd.BootstrapCluster }), "Wait Serving e-2 (MemberNotServing)"},
+		"Unpublished": {"a member that serves, but has not published its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Bootstrap = false, etcd.BootstrapCluster }), "Wait Serving e-2 (MemberNotServing)"},
 	}
 }
 
@@ -75,8 +75,7 @@ func resized(size int32) *etcdv1.EtcdCluster {
 	return c
 }
 
-// unheard adds a learner that the kubelet calls ready, and that has not served clients
-// for so long.
+// unheard adds a learner that is ready in Kubernetes, and has not served clients for so long.
 func unheard(s scene, ago time.Duration) scene {
 	return s.with("e-3", func(m *etcd.Member) {
 		*m = whole(3, etcd.Newest)
@@ -99,44 +98,44 @@ func grows() map[string]page {
 	three := wanted(3)
 	three.Spec.Version = "3.3"
 	return map[string]page{
-		"TooFew":       {"a learner joins", resized(5), serving(3), "Proceed AddLearner e-3 (TooFewMembers)"},
-		"HalfAdded":    {"a crash after etcd was told is finished", resized(5), old, "Proceed StartMember e-3 (MemberAdded)"},
-		"Starting":     {"the learner is waited for", resized(5), begun, "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"DoorAjar":     {"once it has started it may never start empty again", resized(5), copying, "Wait BootstrapConfigWritten e-3 (SecuringIdentity)"},
-		"Copying":      {"half of the log is not enough", resized(5), copying.with("e-3", func(m *etcd.Member) { m.Bootstrap = etcd.BootstrapDisabled }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"Promote":      {"nine tenths are", resized(5), ready, "Proceed Promote e-3 (LearnerCaughtUp)"},
-		"InSync":       {"a read that the kubelet did is enough, for the others are a quorum without it", resized(5), unheard(serving(3), time.Second), "Proceed Promote e-3 (LearnerCaughtUp)"},
-		"InSyncAlone":  {"but not where the quorum would hang on it", resized(2), unheard(serving(1), time.Second), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"InSyncOld":    {"before 3.5 the kubelet only connects", resized(5), unheard(serving(3), time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Version = "3.4.23" }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"Mute":         {"who has all data and serves nobody needs an entry", resized(2), unheard(serving(1), 15*time.Second), "Proceed RewriteMemberEntry e-3 (MemberUnpublished)"},
-		"MuteNotReady": {"who has not all data needs time", resized(2), unheard(serving(1), 15*time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Ready = false }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"MuteForLong":  {"who does not answer then is out of reach", resized(2), unheard(serving(1), time.Minute), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
-		"MuteAgain":    {"or the operator has been away", resized(2), unheard(serving(1), 312*time.Second), "Proceed RewriteMemberEntry e-3 (MemberUnpublished)"},
-		"AddToService": {"clients are led to who has a vote and serves", resized(5), serving(4).with("e-3", hidden), "Proceed AddToService e-3 (MemberServes)"},
-		"ExposeOld":    {"an older operator led clients to all", wanted(3), serving(3).with("e-0", unlabelled), "Proceed AddToService e-0 (LabelMissing)"},
-		"ExposeDrift":  {"nor is it left when somebody takes the label away", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Unlabelled }), "Proceed AddToService e-1 (LabelMissing)"},
-		"ExposePod":    {"a crash came between two", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Hidden }), "Proceed AddToService e-1 (MemberServes)"},
-		"HiddenSilent": {"nobody is led to who has a vote and does not serve yet", resized(5), serving(4).with("e-3", hidden).with("e-3", down(time.Second)), "Wait Serving e-3 (MemberNotServing)"},
-		"MuteVoter":    {"a voter that was away for long gets a snapshot too", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(15 * time.Second)(m); m.Pod.Ready = true }), "Proceed RewriteMemberEntry e-1 (MemberUnpublished)"},
-		"OutOfReach": {"an entry helps nobody whose node is off", wanted(3), serving(3).with("e-1", func(m *etcd.Member) {
+		"TooFew":        {"a learner joins", resized(5), serving(3), "Proceed AddLearner e-3 (TooFewMembers)"},
+		"HalfAdded":     {"a crash between etcd and Kubernetes is finished", resized(5), old, "Proceed StartMember e-3 (MemberAdded)"},
+		"Starting":      {"Governor waits for the learner", resized(5), begun, "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"BootstrapOpen": {"once it has started it may never start empty again", resized(5), copying, "Wait BootstrapConfigWritten e-3 (SecuringIdentity)"},
+		"Copying":       {"half of the log is not enough", resized(5), copying.with("e-3", func(m *etcd.Member) { m.Bootstrap = etcd.BootstrapDisabled }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"Promote":       {"nine tenths are", resized(5), ready, "Proceed Promote e-3 (LearnerCaughtUp)"},
+		"InSync":        {"a read by the kubelet is enough, because the others are a quorum without it", resized(5), unheard(serving(3), time.Second), "Proceed Promote e-3 (LearnerCaughtUp)"},
+		"InSyncAlone":   {"but not if the quorum depends on it", resized(2), unheard(serving(1), time.Second), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"InSyncOld":     {"before 3.5 the kubelet only connects", resized(5), unheard(serving(3), time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Version = "3.4.23" }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"Mute":          {"a member with all data that serves no clients needs an entry", resized(2), unheard(serving(1), 15*time.Second), "Proceed RewriteMemberEntry e-3 (MemberUnpublished)"},
+		"MuteNotReady":  {"a member without all data needs time", resized(2), unheard(serving(1), 15*time.Second).with("e-3", func(m *etcd.Member) { m.Pod.Ready = false }), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"MuteForLong":   {"a member that does not answer then is unreachable", resized(2), unheard(serving(1), time.Minute), "Wait CaughtUp e-3 (LearnerCatchingUp)"},
+		"MuteAgain":     {"or the operator was down", resized(2), unheard(serving(1), 312*time.Second), "Proceed RewriteMemberEntry e-3 (MemberUnpublished)"},
+		"AddToService":  {"the client Service selects serving voters", resized(5), serving(4).with("e-3", hidden), "Proceed AddToService e-3 (MemberServes)"},
+		"ExposeOld":     {"an older operator exposed all members", wanted(3), serving(3).with("e-0", unlabelled), "Proceed AddToService e-0 (LabelMissing)"},
+		"ExposeDrift":   {"a removed label is restored", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Unlabelled }), "Proceed AddToService e-1 (LabelMissing)"},
+		"ExposePod":     {"a crash came between two", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Exposure = etcd.Hidden }), "Proceed AddToService e-1 (MemberServes)"},
+		"HiddenSilent":  {"a voter that does not serve yet is not exposed", resized(5), serving(4).with("e-3", hidden).with("e-3", down(time.Second)), "Wait Serving e-3 (MemberNotServing)"},
+		"MuteVoter":     {"a voter that was away for long gets a snapshot too", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(15 * time.Second)(m); m.Pod.Ready = true }), "Proceed RewriteMemberEntry e-1 (MemberUnpublished)"},
+		"OutOfReach": {"an entry does not help a member on a failed node", wanted(3), serving(3).with("e-1", func(m *etcd.Member) {
 			hidden(m)
 			silenced(15 * time.Second)(m)
 			m.Silence = "the node n2 is NotReady since 14:03 UTC"
 		}), "Wait Serving e-1 (MemberNotServing)"},
 		"NodeOff":       {"a member that served and went silent while its pod was ready may be on a node that is off", wanted(3), serving(3).with("e-1", silenced(15*time.Second)), "Wait Serving e-1 (MemberNotServing)"},
 		"NodeOn":        {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed RewriteMemberEntry e-1 (MemberUnpublished)"},
-		"NotWanted":     {"a learner that nobody wants any more is dropped", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
-		"LearnerLost":   {"a learner without data is dropped", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
-		"LearnerStuck":  {"a learner that another would not better is told", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
+		"NotWanted":     {"an unwanted learner is removed", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
+		"LearnerLost":   {"a learner without data is removed", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
+		"LearnerStuck":  {"a learner that a replacement would not help is reported", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
 		"NoLearners":    {"before 3.4 a cluster of one cannot grow", two, v33, "Blocked GrowthNeedsLearners"},
 		"VotersJoin":    {"and more join as voters", three, v33.with("e-1", func(m *etcd.Member) { *m = whole(1, "3.3.25") }), "Proceed AddVoter e-3 (TooFewMembers)"},
-		"SickFirst":     {"nobody joins while a member is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
-		"NamesAreSpent": {"a number is never used again", resized(4), serving(2).with("e-9", func(m *etcd.Member) { *m = whole(9, etcd.Newest) }), "Proceed AddLearner e-10 (TooFewMembers)"},
+		"SickFirst":     {"no member joins while one is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
+		"NamesAreSpent": {"a number is never reused", resized(4), serving(2).with("e-9", func(m *etcd.Member) { *m = whole(9, etcd.Newest) }), "Proceed AddLearner e-10 (TooFewMembers)"},
 	}
 }
 
-// A new member that is only silent to clients is not told like one that is away.
-func TestAbsence(t *testing.T) {
+// A new member that is only silent to clients has another message than an unavailable one.
+func TestUnavailableMemberMessages(t *testing.T) {
 	cases := map[string]struct {
 		says string
 		seen scene
@@ -177,12 +176,12 @@ func shrinks() map[string]page {
 	shrunk := wanted(5)
 	shrunk.Spec.Size = 3
 	return map[string]page{
-		"DoomedLeader": {"a leader whose data is about to go goes first, and hands over before", wanted(3), serving(5).with("e-0", claimTerminating), "Proceed MoveLeader e-1 (TooManyMembers)"},
-		"TooMany":      {"the newest goes", wanted(3), serving(5), "Proceed RemoveMember e-4 (TooManyMembers)"},
+		"DoomedLeader": {"a leader whose data is about to be deleted is removed first, after a move of the leadership", wanted(3), serving(5).with("e-0", claimTerminating), "Proceed MoveLeader e-1 (TooManyMembers)"},
+		"TooMany":      {"the newest is removed", wanted(3), serving(5), "Proceed RemoveMember e-4 (TooManyMembers)"},
 		"NotLeader":    {"but not the leader", wanted(3), newestLeads, "Proceed RemoveMember e-3 (TooManyMembers)"},
-		"SickGoes":     {"and the sick before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
-		"OpenDoor":     {"an initial member that never started is barred first (sim seed 37)", shrunk, unstarted, "Wait BootstrapConfigWritten e-4 (SecuringIdentity)"},
-		"HalfRemoved":  {"a crash after etcd was told is finished", wanted(3), gone, "Proceed DeleteMember e-3 (MemberRemoved)"},
+		"SickGoes":     {"and an unhealthy one before the newest", wanted(3), serving(5).with("e-1", down(time.Second)), "Proceed RemoveMember e-1 (TooManyMembers)"},
+		"NeverStarted": {"an initial member that never started is barred first (sim seed 37)", shrunk, unstarted, "Wait BootstrapConfigWritten e-4 (SecuringIdentity)"},
+		"HalfRemoved":  {"a crash between etcd and Kubernetes is finished", wanted(3), gone, "Proceed DeleteMember e-3 (MemberRemoved)"},
 		"OnlyVolume":   {"also if only the volume is left", wanted(3), gone.with("e-3", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
 	}
 }
@@ -198,20 +197,20 @@ func heals() map[string]page {
 	})
 	noSet := serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
 	return map[string]page{
-		"Down":         {"a member that is down is waited for", wanted(3), serving(3).with("e-1", down(time.Minute)), "Wait Serving e-1 (MemberNotServing)"},
-		"LongDown":     {"and replaced after five minutes", wanted(3), serving(3).with("e-1", down(6*time.Minute)), "Proceed RemoveMember e-1 (MemberDead)"},
-		"SeenByOthers": {"but not while the kubelet says that it serves", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Health, m.Since = etcd.Unknown, noon.Add(-time.Hour) }), "Wait Serving e-1 (MemberNotServing)"},
-		"VolumeGone":   {"without its volume it is replaced at once", wanted(3), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
-		"Corrupt":      {"and with a corrupt one", wanted(3), corrupt, "Proceed RemoveMember e-2 (MemberDead)"},
-		"BeforeWish":   {"before any wish", resized(5), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
-		"Replacement":  {"then another joins", wanted(3), serving(2), "Proceed AddLearner e-3 (TooFewMembers)"},
-		"Ended":        {"a pod that has ended is made anew", wanted(3), serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Pod.Ended = true }), "Proceed Restart e-1 (PodEnded)"},
-		"NoSet":        {"a StatefulSet that somebody deleted comes back", wanted(3), noSet, "Proceed StartMember e-1 (MemberAdded)"},
-		"Stranger":     {"who was added by hand goes", wanted(3), byHand, "Proceed RemoveMember odd (UnmanagedMember)"},
-		"StrangerLead": {"after the leadership was taken from it", wanted(3), leads, "Proceed MoveLeader e-0 (UnmanagedLeader)"},
-		"LooksFor":     {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
-		"Alarm":        {"etcd's own alarm is told", wanted(1), serving(1).with("e-0", func(m *etcd.Member) { m.Alarms = []string{"NOSPACE"} }), "Blocked AlarmRaised"},
-		"Wrong":        {"a member that says it is healthy but lags behind does not serve", wanted(3), serving(3).with("e-0", func(m *etcd.Member) { m.Index = 90000 }), "Wait Serving e-1 (MemberNotServing)"},
+		"Down":          {"Governor waits for a failed member", wanted(3), serving(3).with("e-1", down(time.Minute)), "Wait Serving e-1 (MemberNotServing)"},
+		"LongDown":      {"and replaced after five minutes", wanted(3), serving(3).with("e-1", down(6*time.Minute)), "Proceed RemoveMember e-1 (MemberDead)"},
+		"SeenByOthers":  {"but not while it is ready in Kubernetes", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Health, m.Since = etcd.Unknown, noon.Add(-time.Hour) }), "Wait Serving e-1 (MemberNotServing)"},
+		"VolumeGone":    {"without its volume it is replaced at once", wanted(3), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
+		"Corrupt":       {"and with a corrupt one", wanted(3), corrupt, "Proceed RemoveMember e-2 (MemberDead)"},
+		"BeforeChange":  {"before any change", resized(5), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
+		"Replacement":   {"then another joins", wanted(3), serving(2), "Proceed AddLearner e-3 (TooFewMembers)"},
+		"Ended":         {"a terminated pod is recreated", wanted(3), serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Pod.Ended = true }), "Proceed Restart e-1 (PodEnded)"},
+		"NoSet":         {"a deleted StatefulSet is recreated", wanted(3), noSet, "Proceed StartMember e-1 (MemberAdded)"},
+		"Unmanaged":     {"a member added by hand is removed", wanted(3), byHand, "Proceed RemoveMember odd (UnmanagedMember)"},
+		"UnmanagedLead": {"after the leadership has moved", wanted(3), leads, "Proceed MoveLeader e-0 (UnmanagedLeader)"},
+		"LooksFor":      {"an autoscaler gets its time", wanted(3), serving(3).with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Second)), "Wait Serving e-1 (Scheduling)"},
+		"Alarm":         {"etcd's own alarm is reported", wanted(1), serving(1).with("e-0", func(m *etcd.Member) { m.Alarms = []string{"NOSPACE"} }), "Blocked AlarmRaised"},
+		"Wrong":         {"a member that reports healthy but lags behind does not serve", wanted(3), serving(3).with("e-0", func(m *etcd.Member) { m.Index = 90000 }), "Wait Serving e-1 (MemberNotServing)"},
 	}
 }
 
@@ -222,18 +221,18 @@ func loses() map[string]page {
 	fixed := told(wanted(1), serving(1))
 	fixed.Spec.Pod.PriorityClassName = "corrected"
 	return map[string]page{
-		"AllDown":    {"with their data they only need to come back", three(), serving(3).silent(), "Wait QuorumBack e (QuorumAway)"},
+		"AllDown":    {"with their data they only need to restart", three(), serving(3).silent(), "Wait QuorumBack e (QuorumAway)"},
 		"OneLost":    {"also when one has lost its own", three(), serving(3).silent().with("e-0", lost), "Wait QuorumBack e (QuorumAway)"},
-		"TwoLost":    {"two of three are too many: nothing is touched", three(), serving(3).silent().with("e-0", lost).with("e-1", lost), "Blocked QuorumLost"},
-		"AllMissing": {"nor is a second cluster begun when everything is gone", three(), scene{}, "Blocked QuorumLost"},
-		"SetGone":    {"a StatefulSet is made again without asking etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
+		"TwoLost":    {"two of three are too many: nothing is changed", three(), serving(3).silent().with("e-0", lost).with("e-1", lost), "Blocked QuorumLost"},
+		"AllMissing": {"no second cluster starts when everything is lost", three(), scene{}, "Blocked QuorumLost"},
+		"SetGone":    {"a StatefulSet is recreated without etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
-		"NoNode":     {"what hinders the pods is told", three(), serving(3).silent().with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
+		"NoNode":     {"the pods' problem is reported", three(), serving(3).silent().with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
 	}
 }
 
-// byUsers: what users do by hand to what Governor made.
+// byUsers are manual changes of Governor's objects.
 func byUsers() map[string]page {
 	three := func(s scene) *etcdv1.EtcdCluster { return told(wanted(3), s) }
 	all := serving(3).with("e-0", claimTerminating).with("e-1", claimTerminating).with("e-2", claimTerminating)
@@ -250,17 +249,17 @@ func byUsers() map[string]page {
 	stripped := serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Stripped = true })
 	return map[string]page{
 		"ClaimsDeleted":   {"another joins first", three(all), all, "Proceed AddLearner e-3 (VolumeDeleted)"},
-		"Replaced":        {"then a follower goes", three(four), four, "Proceed RemoveMember e-1 (VolumeDeleted)"},
-		"LeaderReplaced":  {"the leader hands over first", three(last), last, "Proceed MoveLeader e-1 (VolumeDeleted)"},
+		"Replaced":        {"then a follower is removed", three(four), four, "Proceed RemoveMember e-1 (VolumeDeleted)"},
+		"LeaderReplaced":  {"the leadership moves first", three(last), last, "Proceed MoveLeader e-1 (VolumeDeleted)"},
 		"AllScaledToZero": {"replicas are put back without a quorum", three(serving(3)), zero, "Proceed RestoreStatefulSet e-0 (StatefulSetEdited)"},
 		"Respelled":       {"a member is known by its ID", three(serving(3)), other, "Proceed UpdatePeerURL e-1 (PeerURLChanged)"},
-		"Unidentified":    {"who may be a member is not removed", wanted(3), odd, "Blocked MemberUnidentified"},
-		"ClaimStripped":   {"nothing that is known of a claim may depend on its labels", three(serving(3)), claimStripped, "Proceed LabelVolume e-1 (LabelsMissing)"},
-		"Divided":         {"one side must not be removed by what the other lists", three(serving(3)), scene{etcd.World{Divided: "a says b; c says d", Members: serving(3).silent().Members}}, "Blocked MembersDivided"},
+		"Unidentified":    {"a possible member is not removed", wanted(3), odd, "Blocked MemberUnidentified"},
+		"ClaimStripped":   {"facts about a claim must not depend on its labels", three(serving(3)), claimStripped, "Proceed LabelVolume e-1 (LabelsMissing)"},
+		"Divided":         {"one side's list must not remove the other side", three(serving(3)), scene{etcd.World{Divided: "a says b; c says d", Members: serving(3).silent().Members}}, "Blocked MembersDivided"},
 		"OtherID":         {"a snapshot was restored in place", three(serving(3)), scene{etcd.World{OtherID: 0xc2, Members: serving(3).silent().Members}}, "Blocked ClusterIDChanged"},
 		"Earlier":         {"Kubernetes is about to delete or to orphan what an earlier cluster owns", wanted(3), scene{etcd.World{Earlier: true}}, "Retry PreviousStillDeleting"},
-		"DoomedOrphan":    {"no other pod can run on a claim that goes: another member joins", three(doomedOrphan), doomedOrphan, "Proceed AddLearner e-3 (VolumeDeleted)"},
-		"NameTaken":       {"an earlier cluster serves on", wanted(3), scene{etcd.World{Orphans: []string{"StatefulSet e-0"}}}, "Blocked NameTaken"},
+		"DoomedOrphan":    {"no other pod can use a claim that is being deleted: another member joins", three(doomedOrphan), doomedOrphan, "Proceed AddLearner e-3 (VolumeDeleted)"},
+		"NameTaken":       {"an earlier cluster still serves", wanted(3), scene{etcd.World{Orphans: []string{"StatefulSet e-0"}}}, "Blocked NameTaken"},
 		"Stripped":        {"the pod gets its labels again", three(serving(3)), stripped, "Proceed LabelPod e-1 (LabelsMissing)"},
 	}
 }
@@ -287,24 +286,24 @@ func changes() map[string]page {
 	biggest.Spec.Storage.Size = bigger.Spec.Storage.Size
 	return map[string]page{
 		"Follower":    {"followers are restarted first", spec, serving(3), "Proceed Restart e-1 (SpecChanged)"},
-		"LeaderMoves": {"the leader hands over", spec, followers, "Proceed MoveLeader e-1 (SpecChanged)"},
+		"LeaderMoves": {"the leadership moves", spec, followers, "Proceed MoveLeader e-1 (SpecChanged)"},
 		"LeaderLast":  {"and is restarted as a follower", spec, followers.with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-1", func(m *etcd.Member) { m.Leads = true }), "Proceed Restart e-0 (SpecChanged)"},
 		"Upgrade":     {"a new version is a restart, too", upgrade, serving(3), "Proceed Restart e-1 (VersionChanged)"},
-		"Back":        {"a minor release is not left backwards", back, serving(3), "Blocked VersionRefused"},
+		"Back":        {"a minor release is not downgraded", back, serving(3), "Blocked VersionRefused"},
 		"LaterTypo":   {"a typo in the version of a running cluster", typo, serving(3), "Blocked UnknownVersion"},
 		"OneByOne":    {"3.5.21 must go by a sound 3.5 first", jump, v3521, "Proceed Restart e-1 (VersionChanged)"},
-		"Halts":       {"a change that fails stops at its first victim", spec, failed, "Blocked ChangeFailed"},
+		"Halts":       {"a failing change stops at the first member", spec, failed, "Blocked ChangeFailed"},
 		"Grow":        {"a volume grows", bigger, serving(3), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
-		"CannotGrow":  {"or tells why not", biggest, cannot, "Blocked VolumeCannotGrow"},
+		"CannotGrow":  {"or the reason is reported", biggest, cannot, "Blocked VolumeCannotGrow"},
 		"Authority":   {"a member that does not know a new authority is restarted before another joins", resized(5), trusting("new", "old"), "Proceed Restart e-1 (AuthoritiesChanged)"},
-		"NotKnown":    {"authorities that are not known for a moment restart nobody", wanted(3), trusting("", "old"), "Settled AsDeclared"},
+		"NotKnown":    {"temporarily unknown authorities restart no member", wanted(3), trusting("", "old"), "Settled AsDeclared"},
 		"Trusted":     {"nor do the same", wanted(3), trusting("old", "old"), "Settled AsDeclared"},
 		"InMemory":    {"without volumes a member is replaced, not restarted", memory, serving(3), "Proceed AddLearner e-3 (SpecChanged)"},
-		"InMemory2":   {"the old one goes when the new one votes", memory, serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); renewedMemory(m, memory) }), "Proceed RemoveMember e-1 (SpecChanged)"},
+		"InMemory2":   {"the old one is removed when the new one votes", memory, serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); renewedMemory(m, memory) }), "Proceed RemoveMember e-1 (SpecChanged)"},
 	}
 }
 
-// trusting members were made when the authorities were others.
+// trusting members were created with other authorities.
 func trusting(now, then string) scene {
 	s := serving(3)
 	for _, m := range s.Members {
@@ -324,10 +323,10 @@ func ends() map[string]page {
 	return map[string]page{
 		"Farewell":     {"a deletion is one step", deleted(wanted(3)), serving(3), "Proceed DeleteCluster e (ClusterDeleted)"},
 		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed DeleteCluster e (ClusterDeleted)"},
-		"VolumeLeft":   {"a volume with an owner goes too", deleted(wanted(1)), owned, "Proceed DeleteCluster e (ClusterDeleted)"},
-		"VolumeGoes":   {"one that is being deleted goes when its pod does", deleted(wanted(1)), owned.with("e-0", claimTerminating), "Settled Dismissed"},
+		"VolumeLeft":   {"a volume with an owner is deleted too", deleted(wanted(1)), owned, "Proceed DeleteCluster e (ClusterDeleted)"},
+		"VolumeGoes":   {"a claim that is being deleted lasts as long as its pod", deleted(wanted(1)), owned.with("e-0", claimTerminating), "Settled Dismissed"},
 		"VolumeKept":   {"a volume without an owner stays", deleted(wanted(1)), left, "Settled Dismissed"},
-		"NobodyLeft":   {"then the object goes", deleted(wanted(3)), scene{}, "Settled Dismissed"},
+		"NoneLeft":     {"then the object is deleted", deleted(wanted(3)), scene{}, "Settled Dismissed"},
 	}
 }
 
@@ -339,7 +338,7 @@ func TestVersionOfStep(t *testing.T) {
 	}{
 		"SoundFirst": {"the way from 3.5.21 to 3.7 begins within 3.5", changes()["OneByOne"], "3.5.35"},
 		"NewestOf":   {"3.7 is its newest known release", changes()["Upgrade"], "3.7.3"},
-		"SetNewer":   {"a StatefulSet comes back with the version that it had", loses()["SetNewer"], "3.7.3"},
+		"SetNewer":   {"a recreated StatefulSet has its former version", loses()["SetNewer"], "3.7.3"},
 		"SetSame":    {"which is mostly the one that ran", loses()["SetGone"], "3.6.16"},
 	}
 	for name, c := range cases {

@@ -12,8 +12,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestReplaceAfter checks that a silent member is replaced when the spec says so, and
-// never while its node is in maintenance.
+// TestReplaceAfter checks that a silent member is replaced after spec.replaceAfter, and never
+// while its node is in maintenance.
 func TestReplaceAfter(t *testing.T) {
 	cases := map[string]struct {
 		after  time.Duration
@@ -60,9 +60,9 @@ func TestReplaceAfter(t *testing.T) {
 	}
 }
 
-// TestFaultTolerantNamesSharedPlaces checks that a condition names the place whose loss
-// takes the quorum.
-func TestFaultTolerantNamesSharedPlaces(t *testing.T) {
+// TestFaultTolerantNamesFailureDomain checks that the condition names the failure
+// domain whose loss breaks the quorum.
+func TestFaultTolerantNamesFailureDomain(t *testing.T) {
 	cases := map[string]struct {
 		nodes, zones string
 		says         string

@@ -20,13 +20,13 @@ func plan(want *etcdv1.EtcdCluster, seen etcd.World) preview.Plan {
 	return p
 }
 
-// steps is a plan in short.
+// steps is a short form of a plan.
 func steps(want *etcdv1.EtcdCluster, seen etcd.World) string {
 	return plannertest.Subject[*etcdv1.EtcdCluster, etcd.World]{Planner: etcd.Planner{}, Gates: etcd.Gates(), Impact: etcd.Planner{}.Impact, Now: noon}.Preview(want, seen)
 }
 
-// What policies hold waits, and repairs do not: the plan has them first, as they will be taken.
-func TestPreviewOfARepairBehindAHeldWish(t *testing.T) {
+// Held changes wait, and repairs do not: the plan lists them in the order of execution.
+func TestPreviewOfRepairBehindHeldChange(t *testing.T) {
 	planner := etcd.Planner{}
 	subject := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{
 		Planner: planner, Gates: etcd.Gates(),
@@ -76,9 +76,9 @@ func TestPreview(t *testing.T) {
 			"MoveLeader e-1: 3 of 3 voters serve, 1 member may fail",
 			"Restart e-0: 2 of 3 voters serve, none may fail", "(Serving e-0)", "Settled AsDeclared",
 		}, "\n")},
-		"Wait":   {"a plan goes on past what is awaited", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nAddToService e-3\nSettled AsDeclared"},
-		"Lost":   {"nothing is planned for a cluster whose data is gone", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
-		"Delete": {"a deletion says what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "DeleteCluster e\nSettled Dismissed"},
+		"Wait":   {"a plan continues after a wait", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nAddToService e-3\nSettled AsDeclared"},
+		"Lost":   {"a cluster with lost data has no plan", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
+		"Delete": {"a deletion reports what cannot be undone", deleted(wanted(1)), etcd.World{Leaving: true, Members: serving(1).Members}, "DeleteCluster e\nSettled Dismissed"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -89,15 +89,15 @@ func TestPreview(t *testing.T) {
 	}
 }
 
-// hasty removes a member that is needed.
+// hasty is a planner that removes a required member.
 type hasty struct{ etcd.Planner }
 
 func (hasty) Next(*etcdv1.EtcdCluster, etcd.World, time.Time) lifecycle.Decision {
 	return lifecycle.Proceed(lifecycle.Step{Name: etcd.RemoveMember, Target: "e-0", Class: lifecycle.ClassDisruptive, Reason: "Whim"})
 }
 
-func TestPreviewSaysWhichGateHolds(t *testing.T) {
-	// A step that only a bad rule book would take: the engine's gates judge a plan too.
+func TestPreviewNamesRefusingGate(t *testing.T) {
+	// Only a faulty planner takes this step: the engine's gates apply to a plan too.
 	reckless := preview.Simulator[*etcdv1.EtcdCluster, etcd.World]{Planner: hasty{}, Gates: etcd.Gates()}
 	p, _, _ := reckless.Unroll(wanted(3), serving(3).with("e-2", down(0)).World, noon)
 	if len(p.Steps) != 1 || len(p.Steps[0].Held) != 1 || p.Steps[0].Held[0].Gate != "KeepsQuorum" || p.Outcome != lifecycle.OutcomeWait {

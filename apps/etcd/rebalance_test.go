@@ -52,17 +52,17 @@ func TestRebalance(t *testing.T) {
 		says   string
 	}{
 		"Adds":      {"another member joins first", automatic(3), placed("aab", "abc"), "Proceed AddLearner e-3 (MemberMisplaced)"},
-		"Manual":    {"nobody asked for it", manual, placed("aab", "abc"), "Settled AsDeclared"},
+		"Manual":    {"the spec does not request it", manual, placed("aab", "abc"), "Settled AsDeclared"},
 		"NoPlace":   {"no zone has room that would help", automatic(3), placed("aab", "ab"), "Settled AsDeclared"},
 		"Spread":    {"each zone may be lost", automatic(3), placed("abc", "abc"), "Settled AsDeclared"},
 		"Tolerable": {"two of five may be lost", automatic(5), placed("aabbc", "abcd"), "Settled AsDeclared"},
 		"Five":      {"three of five are in a zone", automatic(5), placed("aaabc", "abc"), "Proceed AddLearner e-5 (MemberMisplaced)"},
-		"Broken":    {"nothing is moved while a member is away", automatic(3), broken, "Wait Serving e-1 (MemberNotServing)"},
-		"Alarm":     {"nothing is moved while etcd raises an alarm", automatic(3), alarm, "Blocked AlarmRaised"},
-		"Exposes":   {"the new one serves clients before another goes", automatic(3), joined, "Proceed AddToService e-3 (MemberServes)"},
-		"Leader":    {"the leader hands over before it goes", automatic(3), leads, "Proceed MoveLeader e-0 (MemberMisplaced)"},
-		"Wrong":     {"a new one in the wrong place goes again", automatic(3), placed("abbb", "abc"), "Proceed RemoveMember e-3 (MemberMisplaced)"},
-		"Removes":   {"then the crowded place gets emptier", automatic(3), placed("aabc", "abc"), "Proceed RemoveMember e-1 (MemberMisplaced)"},
+		"Broken":    {"no member moves while one is unavailable", automatic(3), broken, "Wait Serving e-1 (MemberNotServing)"},
+		"Alarm":     {"no member moves while etcd raises an alarm", automatic(3), alarm, "Blocked AlarmRaised"},
+		"Exposes":   {"the new member serves clients before another is removed", automatic(3), joined, "Proceed AddToService e-3 (MemberServes)"},
+		"Leader":    {"the leadership moves before the leader is removed", automatic(3), leads, "Proceed MoveLeader e-0 (MemberMisplaced)"},
+		"Wrong":     {"a new member in the wrong zone is removed again", automatic(3), placed("abbb", "abc"), "Proceed RemoveMember e-3 (MemberMisplaced)"},
+		"Removes":   {"then a member in the crowded zone is removed", automatic(3), placed("aabc", "abc"), "Proceed RemoveMember e-1 (MemberMisplaced)"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,8 +77,8 @@ func TestRebalance(t *testing.T) {
 	}
 }
 
-// TestRebalanceEnds follows the rules from every spread over three zones, whatever zones have
-// room, and wherever the new members land: it ends, and never with a worse spread.
+// TestRebalanceEnds follows the rules from every spread over three zones, for all zones with room
+// and all placements of new members: it ends, and never with a worse spread.
 func TestRebalanceEnds(t *testing.T) {
 	for _, size := range []int{3, 4, 5} {
 		for _, members := range words("abc", size) {
@@ -130,7 +130,7 @@ func rebalanced(t *testing.T, members, places, lands string) {
 	t.Errorf("%s with room in %q never ends when new members land in %s", members, places, lands)
 }
 
-// land puts new members where the scheduler does.
+// land schedules new members.
 func land(seen etcd.World, size int, zone string) etcd.World {
 	s := scene{seen}
 	for _, m := range seen.Members {
@@ -141,7 +141,7 @@ func land(seen etcd.World, size int, zone string) etcd.World {
 	return s.World
 }
 
-// crowd is how many voters the most crowded zone has.
+// crowd is the number of voters in the most crowded zone.
 func crowd(w etcd.World) int {
 	most, in := 0, map[string]int{}
 	for _, m := range w.Members {
@@ -151,8 +151,8 @@ func crowd(w etcd.World) int {
 	return most
 }
 
-// improves says that the loss of a zone takes the quorum, and that one with room has two
-// members fewer.
+// improves reports that the loss of a zone breaks the quorum, and that a zone with room has at
+// least two members fewer.
 func improves(members, places string) bool {
 	w := placed(members, places).World
 	most := crowd(w)

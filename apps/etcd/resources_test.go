@@ -71,7 +71,7 @@ func full(c *etcdv1.EtcdCluster) {
 }
 
 // A change of the pod template in these files reaches clusters at their next
-// restart; one that cannot wait needs a new layout in want.go.
+// restart; one that cannot wait needs a new layout in desired.go.
 func TestResources(t *testing.T) {
 	for name, r := range renderings() {
 		t.Run(name, func(t *testing.T) {
@@ -129,15 +129,15 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-func TestRevisionIsWhatUsersSet(t *testing.T) {
+func TestRevisionCoversUserSettings(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		edit   func(*etcdv1.EtcdCluster)
 		same   bool
 	}{
-		"Size":      {"members come and go without a restart of the others", func(c *etcdv1.EtcdCluster) { c.Spec.Size = 7 }, true},
-		"Version":   {"versions are compared by themselves, one hop at a time", func(c *etcdv1.EtcdCluster) { c.Spec.Version = "3.7" }, true},
-		"Paused":    {"pausing touches nothing", func(c *etcdv1.EtcdCluster) { c.Spec.Paused = true }, true},
+		"Size":      {"members are added and removed without a restart of the others", func(c *etcdv1.EtcdCluster) { c.Spec.Size = 7 }, true},
+		"Version":   {"versions are compared separately, one release at a time", func(c *etcdv1.EtcdCluster) { c.Spec.Version = "3.7" }, true},
+		"Paused":    {"pausing changes nothing", func(c *etcdv1.EtcdCluster) { c.Spec.Paused = true }, true},
 		"Policy":    {"nor does a NetworkPolicy", func(c *etcdv1.EtcdCluster) { c.Spec.NetworkPolicy.Enabled = true }, true},
 		"Volume":    {"volumes grow under a running pod", func(c *etcdv1.EtcdCluster) { q := resource.MustParse("9Gi"); c.Spec.Storage.Size = &q }, true},
 		"Resources": {"the pods are other ones", func(c *etcdv1.EtcdCluster) { c.Spec.Pod.PriorityClassName = "x" }, false},
@@ -155,9 +155,8 @@ func TestRevisionIsWhatUsersSet(t *testing.T) {
 	}
 }
 
-// A cluster that is deleted and made again under its name shares nothing with the
-// old one.
-func TestIncarnationsShareNothing(t *testing.T) {
+// A cluster that is deleted and recreated under its name shares nothing with the old one.
+func TestRecreatedClusterSharesNothing(t *testing.T) {
 	a, b := wanted(3), wanted(3)
 	b.UID = "another"
 	b.Status.Memory = nil
@@ -170,9 +169,9 @@ func TestIncarnationsShareNothing(t *testing.T) {
 	}
 }
 
-// When what is remembered was removed from the status, no member may begin a cluster: the
-// first one exists, and a member that joins it would begin a second one.
-func TestForgottenMembersBeginNoCluster(t *testing.T) {
+// When status.memory was deleted, no member may bootstrap a cluster: the first one exists, and a
+// joining member would start a second one.
+func TestLostStatusBootstrapsNoCluster(t *testing.T) {
 	want := wanted(3)
 	want.Status.Memory, want.Status.Members = nil, nil
 	seen := serving(3).with("e-2", func(m *etcd.Member) { *m = etcd.Member{Name: "e-2", ID: m.ID, Role: etcd.Learner, PeerURL: m.PeerURL} })
@@ -183,10 +182,10 @@ func TestForgottenMembersBeginNoCluster(t *testing.T) {
 	}
 	for _, obj := range resources {
 		if c, ok := obj.(*corev1.ConfigMap); ok && c.Name == etcd.BootstrapConfigName("e-2") && etcd.BootstrapModeOf(c) != etcd.BootstrapJoin {
-			t.Errorf("the door of e-2 is %v", c.Data)
+			t.Errorf("the bootstrap ConfigMap of e-2 is %v", c.Data)
 		}
 	}
 	if m := want.Status.Memory; m.InitialMembers == nil || len(m.InitialMembers) > 0 || !m.Formed || m.NextMember != 3 {
-		t.Errorf("remembered is %+v", m)
+		t.Errorf("status.memory is %+v", m)
 	}
 }

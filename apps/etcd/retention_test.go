@@ -23,8 +23,8 @@ func withOwners(owned bool) scene {
 	return s
 }
 
-// The volumes have an owner exactly while the user asks to delete them with the cluster.
-func TestVolumesHaveAnOwnerOnlyToBeDeleted(t *testing.T) {
+// The volumes have an owner exactly while the spec requests their deletion with the cluster.
+func TestVolumeOwnersFollowRetention(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		want   *etcdv1.EtcdCluster
@@ -58,8 +58,8 @@ func TestVolumesHaveAnOwnerOnlyToBeDeleted(t *testing.T) {
 	}
 }
 
-// A deletion says what goes and what stays, and how to have it otherwise.
-func TestADeletionSaysWhatStays(t *testing.T) {
+// A deletion reports what it deletes and keeps, and how to change that.
+func TestDeletionReportsRetainedVolumes(t *testing.T) {
 	cases := map[string]struct {
 		want  *etcdv1.EtcdCluster
 		seen  scene

@@ -23,7 +23,7 @@ func revoking() *etcdv1.EtcdCluster {
 	return c
 }
 
-// running are the members with certificates, started with these authorities.
+// running are members with certificates that started with these authorities.
 func (s scene) running(want *etcdv1.EtcdCluster, trust string) scene {
 	plain := etcd.Revision(wanted(3))
 	for _, m := range s.Members {
@@ -48,7 +48,7 @@ func (s scene) at(phase lifecycle.RevocationPhase, trust string) scene {
 	return s
 }
 
-// Members restart before the next authority signs, and again when the revoked one is gone.
+// Members restart before the next authority signs, and again after the removal of the revoked one.
 func TestRevocationPlan(t *testing.T) {
 	want := revoking()
 	restarts := strings.Join([]string{
@@ -63,10 +63,10 @@ func TestRevocationPlan(t *testing.T) {
 		seen   scene
 		plan   string
 	}{
-		"Begins":    {"all of it is foretold", serving(3).running(want, "old").at(lifecycle.RevocationDistributing, "both"), restarts + "\n(AuthoritySigns e)\n(AuthorityDropped e)\n" + again + "\nSettled AsDeclared"},
+		"Begins":    {"the plan includes all of it", serving(3).running(want, "old").at(lifecycle.RevocationDistributing, "both"), restarts + "\n(AuthoritySigns e)\n(AuthorityDropped e)\n" + again + "\nSettled AsDeclared"},
 		"Trusted":   {"the first restarts are over", serving(3).running(want, "both").at(lifecycle.RevocationDistributing, "both"), "(AuthoritySigns e)\n(AuthorityDropped e)\n" + restarts + "\nSettled AsDeclared"},
 		"Signed":    {"the kubelet brings certificates", serving(3).running(want, "both").at(lifecycle.RevocationReplacing, "both"), "(AuthorityDropped e)\n" + restarts + "\nSettled AsDeclared"},
-		"Dropped":   {"members forget the revoked one", serving(3).running(want, "both").at(lifecycle.RevocationComplete, "new"), restarts + "\nSettled AsDeclared"},
+		"Dropped":   {"members drop the revoked one", serving(3).running(want, "both").at(lifecycle.RevocationComplete, "new"), restarts + "\nSettled AsDeclared"},
 		"Over":      {"nothing is left", serving(3).running(want, "new").at(lifecycle.RevocationComplete, "new"), "Settled AsDeclared"},
 		"Scheduled": {"its time has not come", serving(3).running(want, "old").at(lifecycle.RevocationScheduled, "old"), "Settled AsDeclared"},
 	}
@@ -79,7 +79,7 @@ func TestRevocationPlan(t *testing.T) {
 	}
 }
 
-// recipe is what the cluster asks of one of its authorities.
+// recipe is the revocation in the certificate request of one authority.
 func recipe(t *testing.T, want *etcdv1.EtcdCluster, seen etcd.World, secret string) lifecycle.Revocation {
 	t.Helper()
 	all, err := etcd.Planner{}.Resources(want, seen)
@@ -99,7 +99,7 @@ func recipe(t *testing.T, want *etcdv1.EtcdCluster, seen etcd.World, secret stri
 	return lifecycle.Revocation{}
 }
 
-func TestRevocationReportsWhatAllMembersDo(t *testing.T) {
+func TestRevocationWaitsForAllMembers(t *testing.T) {
 	want := revoking()
 	renewed := func(m *etcd.Member) { m.Renewed = true }
 	gone := func(m *etcd.Member) { m.Pod = etcd.Pod{} }
@@ -111,13 +111,13 @@ func TestRevocationReportsWhatAllMembersDo(t *testing.T) {
 		trusted string
 		shown   bool
 	}{
-		"Old":         {"nobody has restarted", serving(3).running(want, "old").at(lifecycle.RevocationDistributing, "both"), "", false},
+		"Old":         {"no member has restarted", serving(3).running(want, "old").at(lifecycle.RevocationDistributing, "both"), "", false},
 		"All":         {"all have read it", both.at(lifecycle.RevocationDistributing, "both"), "c-both", false},
-		"OneDown":     {"who is away may come back", both.with("e-2", gone).at(lifecycle.RevocationDistributing, "both"), "", false},
+		"OneDown":     {"an unavailable member may return", both.with("e-2", gone).at(lifecycle.RevocationDistributing, "both"), "", false},
 		"AnotherRead": {"what they read is another bundle", both.at(lifecycle.RevocationDistributing, "third"), "", false},
 		"NotShown":    {"one shows the former certificate", both.with("e-0", renewed).with("e-1", renewed).at(lifecycle.RevocationReplacing, "both"), "c-both", false},
-		"Shown":       {"nobody does", all.at(lifecycle.RevocationReplacing, "both"), "c-both", true},
-		"Early":       {"nobody is asked yet", all.at(lifecycle.RevocationDistributing, "both"), "c-both", false},
+		"Shown":       {"none does", all.at(lifecycle.RevocationReplacing, "both"), "c-both", true},
+		"Early":       {"no member is checked yet", all.at(lifecycle.RevocationDistributing, "both"), "c-both", false},
 		"AtRest":      {"nothing waits for a report", all.at(lifecycle.RevocationComplete, "both"), "", false},
 	}
 	for name, c := range cases {
@@ -173,12 +173,12 @@ func TestRevocationCondition(t *testing.T) {
 		}
 	}
 	if all := (etcd.Planner{}).Conditions(wanted(3), serving(3).World, lifecycle.Decision{}); all[len(all)-1].Type == "AuthorityRevoked" {
-		t.Error("nothing is revoked, and a condition speaks of it")
+		t.Error("a condition reports a revocation without one")
 	}
 }
 
 // A revocation restarts members for their authorities only, not for the field.
-func TestRevocationIsNoOtherSpec(t *testing.T) {
+func TestRevocationKeepsRevision(t *testing.T) {
 	want := revoking()
 	before := want.DeepCopy()
 	before.Spec.TLS.RevokeBefore = nil
@@ -187,7 +187,7 @@ func TestRevocationIsNoOtherSpec(t *testing.T) {
 	}
 }
 
-func TestRevocationAdvice(t *testing.T) {
+func TestRevocationWarnings(t *testing.T) {
 	plain, want := wanted(3), revoking()
 	plain.Spec.TLS.Mode = etcdv1.Managed
 	later := want.DeepCopy()

@@ -8,7 +8,7 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-func TestDoubts(t *testing.T) {
+func TestUnknowns(t *testing.T) {
 	unlisted := serving(1).World
 	unlisted.Listed = false
 	leaving := serving(3).with("e-2", down(0)).World
@@ -18,11 +18,11 @@ func TestDoubts(t *testing.T) {
 		seen   etcd.World
 		want   []string
 	}{
-		"Clear":   {"everybody answers", serving(3).World, nil},
-		"Silent":  {"who does not answer may be anything", serving(3).with("e-2", down(0)).World, []string{"The state of e-2: it does not answer."}},
+		"Clear":   {"every member answers", serving(3).World, nil},
+		"Silent":  {"the state of a silent member is unknown", serving(3).with("e-2", down(0)).World, []string{"The state of e-2: it does not answer."}},
 		"List":    {"the list may be old", unlisted, []string{"The member list in etcd: no member with a quorum answers. The list is derived from Kubernetes."}},
-		"None":    {"of a cluster that is not there nothing is in doubt", etcd.World{}, nil},
-		"Leaving": {"who goes is not asked", leaving, nil},
+		"None":    {"a cluster that does not exist has no unknowns", etcd.World{}, nil},
+		"Leaving": {"a cluster that is being deleted is not queried", leaving, nil},
 	}
 	for name, c := range cases {
 		if diff := cmp.Diff(c.want, etcd.Planner{}.Unknowns(c.seen)); diff != "" {

@@ -17,18 +17,18 @@ func older(m *etcd.Member) {
 	m.Version, m.Set.Version, m.Pod.Version, m.OldLog = "3.5.35", "3.5.35", "3.5.35", true
 }
 
-// stopped runs 3.6 and has no snapshot of what an older release wrote.
+// stopped runs 3.6 without a snapshot of an older release's entries.
 func stopped(m *etcd.Member) { m.OldLog = true }
 
-// snapping does, and writes snapshots all the time.
+// snapping is stopped with frequent snapshots.
 func snapping(m *etcd.Member) {
 	m.OldLog, m.Set.Snapshots, m.Pod.Snapshots = true, etcd.Frequent, etcd.Frequent
 }
 
-// proven has the snapshot.
+// proven has that snapshot.
 func proven(m *etcd.Member) { snapping(m); m.OldLog = false }
 
-// broken got 3.7 from an older operator, and ends at an entry of an older release.
+// broken got 3.7 from an older operator, and panics at an entry of an older release.
 func broken(m *etcd.Member) {
 	trouble(lifecycle.PodProblemCrashLoopBackOff, time.Minute)(m)
 	m.OldLog, m.Set.Version, m.Pod.Version = true, "3.7.3", "3.7.3"
@@ -41,23 +41,23 @@ func everyone(s scene, edit func(*etcd.Member)) scene {
 	return s
 }
 
-// aged is a cluster that began with 3.5 and is to have 3.7.
+// aged is a cluster created with 3.5 and to be upgraded to 3.7.
 func aged() *etcdv1.EtcdCluster {
 	c := wanted(3)
 	c.Spec.Version, c.Status.Memory.FirstVersion, c.Status.Memory.Formed = "3.7.3", "3.5.35", true
 	return c
 }
 
-func TestUpgradeReadsWhatIsOnDisk(t *testing.T) {
+func TestUpgradeWaitsForReadableLog(t *testing.T) {
 	volatile := aged()
 	volatile.Spec.Storage.Medium = etcdv1.Ephemeral
 	repaired := told(aged(), serving(3))
 	pages := map[string]page{
 		"FromOld":     {"3.6 comes first", aged(), everyone(serving(3), older), "Proceed Restart e-1 (VersionChanged)"},
 		"Stopped":     {"a member takes snapshots before 3.7", aged(), everyone(serving(3), stopped), "Proceed Restart e-1 (SnapshotNeeded)"},
-		"Snapping":    {"the snapshots are waited for", aged(), everyone(serving(3), snapping), "Wait SnapshotTaken e (TakingSnapshot)"},
+		"Snapping":    {"Governor waits for the snapshots", aged(), everyone(serving(3), snapping), "Wait SnapshotTaken e (TakingSnapshot)"},
 		"Proven":      {"then 3.7 comes", aged(), everyone(serving(3), proven), "Proceed Restart e-1 (VersionChanged)"},
-		"NewCluster":  {"a cluster that began with 3.6 has nothing to cover", upgradedTo("3.7.3"), serving(3), "Proceed Restart e-1 (VersionChanged)"},
+		"NewCluster":  {"a cluster created with 3.6 has no old entries", upgradedTo("3.7.3"), serving(3), "Proceed Restart e-1 (VersionChanged)"},
 		"Volatile":    {"a member without a volume is replaced by one that takes snapshots", volatile, everyone(serving(3), stopped), "Proceed AddLearner e-3 (SpecChanged)"},
 		"Broken":      {"a member that cannot read its log with 3.7 gets 3.6 back", repaired, everyone(serving(3), stopped).with("e-1", broken), "Proceed Restart e-1 (SpecCorrected)"},
 		"BrokenAlone": {"so does the only one", told(aged(), serving(1)), serving(1).with("e-0", broken).silent().with("e-0", broken), "Proceed Restart e-0 (SpecCorrected)"},
@@ -135,7 +135,7 @@ func TestOldLog(t *testing.T) {
 	}
 }
 
-func TestEpitaph(t *testing.T) {
+func TestFatalMessage(t *testing.T) {
 	cases := map[string]struct{ words, says string }{
 		"Panic":       {"{\"level\":\"info\",\"msg\":\"x\"}\npanic: unmarshal should never fail (proto: wrong wireType)\n\ngoroutine 1 [running]:\n", "panic: unmarshal should never fail (proto: wrong wireType)"},
 		"FullDisk":    {`.(*Tx).Commit\n tx.go:247"}` + "\n" + `{"level":"fatal","caller":"backend/batch_tx.go:282","msg":"failed to commit tx","error":"write /var/lib/etcd/data/member/snap/db: no space left on device","stacktrace":"x"}`, "failed to commit tx: write /var/lib/etcd/data/member/snap/db: no space left on device"},

@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// sized is a cluster with volumes of that size.
+// sized is a cluster with volumes of the size.
 func sized(c *etcdv1.EtcdCluster, size string) *etcdv1.EtcdCluster {
 	q := resource.MustParse(size)
 	c.Spec.Storage.Size = &q
@@ -24,10 +24,10 @@ func sized(c *etcdv1.EtcdCluster, size string) *etcdv1.EtcdCluster {
 // enlarged is a cluster of three with 8Gi that is to have 16Gi.
 func enlarged() *etcdv1.EtcdCluster { return sized(wanted(3), "16Gi") }
 
-// crammed is a member that ends again and again because its volume is full.
+// crammed is a member that crash-loops because its volume is full.
 func crammed(m *etcd.Member) { trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)(m) }
 
-func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
+func TestVolumesGrowBeforeAnyWait(t *testing.T) {
 	unformed := scene{etcd.World{ClusterID: 1}}
 	for _, m := range serving(3).Members {
 		unformed = unformed.with(m.Name, func(o *etcd.Member) { *o = m; crammed(o); o.ID, o.Role, o.Joined = 0, "", false })
@@ -44,14 +44,14 @@ func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 	grew := func(m *etcd.Member) { crammed(m); m.Volume.AwaitsPod = true }
 	pages := map[string]page{
 		"CrashLoop":   {"a full disk may be why it does not serve", enlarged(), serving(3).with("e-0", crammed), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
-		"Down":        {"another member is away", enlarged(), serving(3).with("e-2", down(time.Second)), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
-		"QuorumAway":  {"nobody needs to agree", told(enlarged(), serving(3)), away, "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"Down":        {"another member is unavailable", enlarged(), serving(3).with("e-2", down(time.Second)), "Proceed GrowVolume e-0 (VolumeTooSmall)"},
+		"QuorumAway":  {"no quorum is needed", told(enlarged(), serving(3)), away, "Proceed GrowVolume e-0 (VolumeTooSmall)"},
 		"Forming":     {"the first members have too little room", enlarged(), unformed, "Proceed GrowVolume e-0 (VolumeTooSmall)"},
 		"Pending":     {"Kubernetes grows bound claims only", enlarged(), serving(3).with("e-0", pending), "Proceed GrowVolume e-1 (VolumeTooSmall)"},
 		"Denied":      {"the others grow first", enlarged(), serving(3).with("e-0", denied), "Proceed GrowVolume e-1 (VolumeTooSmall)"},
 		"DeniedLast":  {"then it is reported", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }), "Blocked VolumeCannotGrow"},
 		"RepairFirst": {"a volume that cannot grow holds up no repair", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
-		"Unlisted":    {"the volume of a removed member goes", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
+		"Unlisted":    {"the volume of a removed member is deleted", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
 		"Grew":        {"a filesystem may grow at mount only", enlarged(), grown(serving(3)).with("e-1", grew), "Proceed Restart e-1 (VolumeGrown)"},
 		"GrewDoomed":  {"no pod runs on a claim that is being deleted", enlarged(), grown(serving(3)).with("e-1", grew).with("e-1", func(m *etcd.Member) { m.Volume.Terminating, m.Volume.Lost = true, true }), "Proceed RemoveMember e-1 (MemberDead)"},
 		"GrewServing": {"a member that serves keeps its pod", enlarged(), grown(serving(3)).with("e-1", func(m *etcd.Member) { m.Volume.AwaitsPod = true }), "Settled AsDeclared"},
@@ -66,9 +66,9 @@ func TestVolumesGrowBeforeAnythingIsAwaited(t *testing.T) {
 	}
 }
 
-// Kubernetes alternates between trying a container again and waiting. What is said about the
-// data does not.
-func TestQuorumLostStandsWhileKubernetesTriesAgain(t *testing.T) {
+// Kubernetes alternates between restarting a container and waiting. The message about the data
+// does not.
+func TestQuorumLostIsStableDuringCrashLoop(t *testing.T) {
 	gone := func(m *etcd.Member) {
 		trouble(lifecycle.PodProblemCrashLoopBackOff, time.Minute)(m)
 		m.Volume.Spoiled, m.Volume.Lost = true, true
@@ -78,7 +78,7 @@ func TestQuorumLostStandsWhileKubernetesTriesAgain(t *testing.T) {
 		seen := serving(3).silent().with("e-0", is).with("e-1", is)
 		d := etcd.Planner{}.Next(told(wanted(3), serving(3)), seen.World, noon)
 		if d.Reason != "QuorumLost" || strings.Contains(d.Message, "restore a backup") {
-			t.Errorf("%s: it is told %s", name, d)
+			t.Errorf("%s: the decision is %s", name, d)
 		}
 	}
 }

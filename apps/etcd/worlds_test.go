@@ -15,7 +15,7 @@ var noon = time.Unix(1_700_000_000, 0).UTC()
 
 func typeName(obj any) string { return fmt.Sprintf("%T", obj) }
 
-// wanted is a cluster that has been given its identity.
+// wanted is a cluster with an identity.
 func wanted(size int32) *etcdv1.EtcdCluster {
 	c := &etcdv1.EtcdCluster{}
 	c.Name, c.Namespace, c.UID = "e", "ns", "7c1b"
@@ -29,7 +29,7 @@ func deleted(c *etcdv1.EtcdCluster) *etcdv1.EtcdCluster {
 	return c
 }
 
-// scene is a world with words to change it.
+// scene is a world with methods to change it.
 type scene struct{ etcd.World }
 
 // whole is a member that serves.
@@ -71,7 +71,7 @@ func (s scene) with(name string, edit func(*etcd.Member)) scene {
 	return s
 }
 
-// silent: no quorum answers, so the member list is not known.
+// silent: no quorum answers, so the member list is unknown.
 func (s scene) silent() scene {
 	for _, m := range s.Members {
 		s = s.with(m.Name, func(m *etcd.Member) {
@@ -83,7 +83,7 @@ func (s scene) silent() scene {
 	return s
 }
 
-// down has stopped to serve so long ago.
+// down stopped serving the given time ago.
 func down(ago time.Duration) func(*etcd.Member) {
 	return func(m *etcd.Member) {
 		m.Health, m.Since, m.Pod.Ready, m.Leads, m.Version, m.Index = etcd.Unknown, noon.Add(-ago), false, false, "", 0
@@ -97,16 +97,16 @@ func lost(m *etcd.Member) {
 	m.Volume = etcd.Volume{}
 }
 
-// claimTerminating has a claim that is being deleted under its running pod.
+// claimTerminating has a claim that is being deleted while its pod runs.
 func claimTerminating(m *etcd.Member) { m.Volume.Terminating = true }
 
-// scaledToZero has no pod since somebody scaled its StatefulSet.
+// scaledToZero has no pod since its StatefulSet was scaled.
 func scaledToZero(m *etcd.Member) {
 	down(time.Hour)(m)
 	m.Set.Edited, m.Pod = "spec.replicas", etcd.Pod{}
 }
 
-// trouble hinders the pod.
+// trouble gives the pod a problem.
 func trouble(t lifecycle.PodProblem, ago time.Duration) func(*etcd.Member) {
 	return func(m *etcd.Member) {
 		down(ago)(m)
@@ -114,19 +114,19 @@ func trouble(t lifecycle.PodProblem, ago time.Duration) func(*etcd.Member) {
 	}
 }
 
-// told writes what was seen into the status, as each turn does.
+// told writes the observation into the status, as each reconcile does.
 func told(c *etcdv1.EtcdCluster, s scene) *etcdv1.EtcdCluster {
 	etcd.Planner{}.Status(c, s.World)
 	return c
 }
 
-// hidden is a member that clients are not led to yet.
+// hidden is a member that the client Service does not select yet.
 func hidden(m *etcd.Member) { m.Set.Exposure, m.Pod.Exposure = etcd.Hidden, etcd.Hidden }
 
 // unlabelled is of an older operator.
 func unlabelled(m *etcd.Member) { m.Set.Exposure, m.Pod.Exposure = etcd.Unlabelled, etcd.Unlabelled }
 
-// silenced members went silent so long ago, and their pods are still called ready.
+// silenced members went silent the given time ago, and their pods are still ready.
 func silenced(ago time.Duration) func(*etcd.Member) {
 	return func(m *etcd.Member) {
 		down(ago)(m)
@@ -134,8 +134,8 @@ func silenced(ago time.Duration) func(*etcd.Member) {
 	}
 }
 
-// held has a StatefulSet that is being deleted, and that the finalizer of another controller
-// keeps: its pod runs on.
+// held has a StatefulSet whose deletion the finalizer of another controller delays: its pod
+// continues to run.
 func held(m *etcd.Member) {
 	m.Set = etcd.Set{}
 	m.Obstacle = etcd.Obstacle{Kind: "StatefulSet", Name: m.Name, Going: true, Finalizers: "example.com/hold"}

@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// order is one admin command on its way to a member.
+// order is one admin command for a member.
 type order struct {
 	*adversary
 	ctx     context.Context
@@ -26,8 +26,8 @@ type order struct {
 	at      *pb.StatusResponse
 }
 
-// administer runs an admin command on the target-th member that answers. The leader is
-// asked where only the leader knows.
+// administer runs an admin command on the target-th member that answers, or on the leader if only
+// the leader can run it.
 func (v *adversary) administer(ctx context.Context, what chaos.Manipulation, target int) (done does.Done, err error) {
 	members, err := v.list(ctx)
 	if err != nil {
@@ -53,7 +53,7 @@ func (v *adversary) administer(ctx context.Context, what chaos.Manipulation, tar
 	return done, err
 }
 
-// anywhere does it at the first member that lets it.
+// anywhere runs the command on the first member that accepts it.
 func (v *adversary) anywhere(ctx context.Context, do func(context.Context, *grpc.ClientConn) error) error {
 	addresses, _ := v.addresses(ctx)
 	err := does.ErrNothing
@@ -65,7 +65,7 @@ func (v *adversary) anywhere(ctx context.Context, do func(context.Context, *grpc
 	return err
 }
 
-// errTooFew refuses what would break the quorum, as a person who knows etcd does.
+// errTooFew refuses a command that would break the quorum, as an experienced administrator does.
 var errTooFew = errors.New("too few voters answer for that")
 
 var orders = map[string]func(order) error{
@@ -104,7 +104,7 @@ var orders = map[string]func(order) error{
 	},
 }
 
-// takenBack are the commands that end what lasts.
+// takenBack are the commands that revert lasting ones.
 var takenBack = map[string]func(context.Context, *grpc.ClientConn) error{
 	etcdchaos.AdminCorrupt: func(ctx context.Context, line *grpc.ClientConn) error {
 		alarms, err := pb.NewMaintenanceClient(line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})

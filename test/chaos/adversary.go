@@ -15,14 +15,14 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// outcome of one move.
+// Outcomes of a move.
 const (
 	moveDone    = "done"
 	moveRefused = "refused" // by the API server, etcd or a disruption budget
-	moveNothing = "nothing" // there was nothing to do it to
+	moveNothing = "nothing" // there was no target
 )
 
-// made is one move that was made.
+// made is a completed move.
 type made struct {
 	move    chaos.Move
 	what    chaos.Manipulation
@@ -30,16 +30,16 @@ type made struct {
 	detail  string
 }
 
-// adversary makes the moves of one composition, and remembers what it destroyed.
+// adversary makes the moves of one composition, and records what it destroyed.
 type adversary struct {
 	*subject
 	moves []made
 	undos []func(context.Context) error
 
 	mu     sync.Mutex
-	claims map[string]bool // that it deleted, by name
-	gone   map[uint64]bool // member IDs that it removed
-	ended  bool            // it ended pods
+	claims map[string]bool // deleted by it, by name
+	gone   map[uint64]bool // member IDs removed by it
+	ended  bool            // it terminated pods
 }
 
 func newAdversary(s *subject) *adversary {
@@ -78,7 +78,7 @@ func (v *adversary) make(ctx context.Context, move chaos.Move, what chaos.Manipu
 	v.moves = append(v.moves, m)
 }
 
-// do dispatches by where the manipulation takes place.
+// do dispatches by the place of the manipulation.
 func (v *adversary) do(ctx context.Context, what chaos.Manipulation, target int) (does.Done, error) {
 	switch what.Verb {
 	case chaos.VerbMachine:
@@ -91,7 +91,7 @@ func (v *adversary) do(ctx context.Context, what chaos.Manipulation, target int)
 	return v.Do(ctx, v.api, what, target)
 }
 
-// remember what of the members went by the adversary's own hand.
+// remember records which members and volumes the adversary deletes.
 func (v *adversary) remember(what chaos.Manipulation, objects []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -105,15 +105,15 @@ func (v *adversary) remember(what chaos.Manipulation, objects []string) {
 	}
 }
 
-// removed remembers a member that the adversary took from etcd's list.
+// removed records a member that the adversary removed from etcd's list.
 func (v *adversary) removed(id uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.gone[id] = true
 }
 
-// destroyed is how many copies the adversary itself may have destroyed. A deleted claim
-// is a copy as long as its pod runs.
+// destroyed is the number of copies that the adversary may have destroyed. A deleted claim is a
+// copy as long as its pod runs.
 func (v *adversary) destroyed() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -130,8 +130,7 @@ func (v *adversary) deletedClaim(name string) bool {
 	return v.claims[name]
 }
 
-// stop undoes what lasts, the last first. What cannot be undone yet is tried again: the
-// API server may be on its way back.
+// stop reverts lasting moves, the last one first, and retries: the API server may be restarting.
 func (v *adversary) stop(ctx context.Context) error {
 	var all error
 	for i := len(v.undos) - 1; i >= 0; i-- {
@@ -150,7 +149,7 @@ func (v *adversary) node(ctx context.Context, target int) (string, error) {
 	return pods[target%len(pods)].Spec.NodeName, nil
 }
 
-// targets are the pods that a signal goes to.
+// targets are the pods that receive a signal.
 func (v *adversary) targets(ctx context.Context, what chaos.Manipulation, target int) []corev1.Pod {
 	pods := v.members(ctx)
 	if what.All || len(pods) == 0 {

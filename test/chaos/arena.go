@@ -21,10 +21,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// operatorSpace is where dist/install.yaml puts the operator.
+// operatorSpace is the operator's namespace in dist/install.yaml.
 const operatorSpace = "governor-system"
 
-// arena is the cluster that the adversary hurts.
+// arena is the cluster that the adversary disturbs.
 type arena struct {
 	options
 	api client.WithWatch
@@ -102,7 +102,7 @@ func nodeReady(n corev1.Node) bool {
 	return false
 }
 
-// await asks until it holds. The error is the last one that it returned.
+// await polls until the condition holds, and returns its last error.
 func await(ctx context.Context, within, every time.Duration, holds func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()

@@ -11,10 +11,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// aloneShare is the part of the time for rounds that hurt what others need.
+// aloneShare is the share of the time for rounds that disturb shared components.
 const aloneShare = 0.3
 
-// campaign plays random rounds until the time is over, and shortens what failed.
+// campaign plays random rounds until the deadline, and shortens failed ones.
 func (a *arena) campaign(ctx context.Context) error {
 	began := time.Now()
 	hurts := func(m chaos.Manipulation) bool {
@@ -48,7 +48,7 @@ func (a *arena) play(ctx context.Context, t *tally, seeds *atomic.Uint64, lanes 
 			for time.Now().Before(until) && ctx.Err() == nil {
 				r := a.carryOut(ctx, next(seeds.Add(1)))
 				if ctx.Err() != nil {
-					return // an interrupted round says nothing
+					return // an interrupted round has no result
 				}
 				if t.add(r); lanes == 1 {
 					t.disorder(a.ready(ctx))
@@ -82,7 +82,7 @@ func (a *arena) replay(ctx context.Context) error {
 	return nil
 }
 
-// shorten prints each failed round as short as it could be made, and its replay.
+// shorten prints the shortest failing form of each failed round, and its replay command.
 func (a *arena) shorten(ctx context.Context, t *tally) error {
 	until := time.Now().Add(a.shrink)
 	for _, r := range t.failures() {

@@ -12,8 +12,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// A seed is the whole round: without that no failure could be replayed.
-func TestPlansFollowFromTheirSeeds(t *testing.T) {
+// A seed determines the whole round, so that every failure can be replayed.
+func TestPlansAreDeterministic(t *testing.T) {
 	all, seen := options{localkube: []string{"localkube"}}.catalogue(), map[string]bool{}
 	for seed := range uint64(300) {
 		p := planned(seed, all, all)
@@ -35,7 +35,7 @@ func TestPlansFollowFromTheirSeeds(t *testing.T) {
 	}
 }
 
-func TestWithoutLocalkubeNoMachineIsHurt(t *testing.T) {
+func TestWithoutLocalkubeMachinesAreSafe(t *testing.T) {
 	for _, m := range (options{}).catalogue() {
 		if m.Verb == chaos.VerbMachine {
 			t.Errorf("%s needs a machine", m.Name)
@@ -43,8 +43,8 @@ func TestWithoutLocalkubeNoMachineIsHurt(t *testing.T) {
 	}
 }
 
-// The oracle of the copies: a volume may go only while a majority answers without it.
-func TestVolumesAreHeldByTheQuorum(t *testing.T) {
+// The oracle of the copies: a volume may be deleted only while a majority answers without it.
+func TestVolumeDeletionRequiresQuorum(t *testing.T) {
 	members := []*pb.Member{{ID: 1}, {ID: 2}, {ID: 3}}
 	answering := func(ids ...uint64) (all []answer) {
 		for _, id := range ids {
@@ -94,7 +94,7 @@ func TestDestroyedCopiesAreCounted(t *testing.T) {
 	}
 }
 
-func TestWaysOut(t *testing.T) {
+func TestNamesWayOut(t *testing.T) {
 	for words, want := range map[string]bool{
 		"QuorumAway: 1 of 3 voters have their data.":                                 false,
 		"VersionRefused: etcd 3.6 cannot go back. Set spec.version to 3.6 or newer.": true,
@@ -105,7 +105,7 @@ func TestWaysOut(t *testing.T) {
 	}
 }
 
-func TestOptionsNameWhatIsWrong(t *testing.T) {
+func TestOptionErrors(t *testing.T) {
 	if _, err := parse([]string{"-seed", "x"}); err == nil {
 		t.Error("a seed that is no number is accepted")
 	}

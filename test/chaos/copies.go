@@ -15,18 +15,18 @@ import (
 	does "github.com/governor-dev/governor/kube/chaos"
 )
 
-// lookEvery is the time from one look at the copies to the next.
+// lookEvery is the interval of checks of the copies.
 const lookEvery = 400 * time.Millisecond
 
-// copies watches the volumes while the adversary plays. When a volume is deleted by other
-// hands than the adversary's, as many copies as the quorum needs must answer without it.
+// copies watches the volumes during a round. When a volume is deleted, but not by the adversary,
+// as many copies as the quorum needs must answer without it.
 type copies struct {
 	*adversary
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu         sync.Mutex
-	voted      map[string]bool // claims whose member was seen to answer as a voter
+	voted      map[string]bool // claims whose member has answered as a voter
 	judged     map[types.UID]bool
 	ids        map[uint64]bool // of clusters that answered
 	violations []string
@@ -81,7 +81,7 @@ func (c *copies) look(ctx context.Context) {
 	c.listen(ctx)
 }
 
-// hear notes who answered as a voter, from which volume, and of which cluster.
+// hear records which members answer as voters, with their volumes and clusters.
 func (c *copies) hear(answers []answer, members []*pb.Member) {
 	for _, a := range answers {
 		if a.err != nil {
@@ -94,7 +94,7 @@ func (c *copies) hear(answers []answer, members []*pb.Member) {
 	}
 }
 
-// judge a volume that began to go. What never held a voter's data may go at any time.
+// judge checks a volume whose deletion has begun. One without a voter's data may be deleted any time.
 func (c *copies) judge(claim corev1.PersistentVolumeClaim, answers []answer, members []*pb.Member, unlisted error) {
 	if c.deletedClaim(claim.Name) || !c.voted[claim.Name] {
 		return
@@ -116,7 +116,7 @@ func (c *copies) judge(claim corev1.PersistentVolumeClaim, answers []answer, mem
 	}
 }
 
-// listen notes in which words the instance says that it needs a person.
+// listen records the messages with which the instance asks for a person.
 func (c *copies) listen(ctx context.Context) {
 	obj, err := c.object(ctx)
 	if err != nil {

@@ -17,12 +17,11 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// answerWithin is how long a member has for an answer.
+// answerWithin is the timeout for a member's answer.
 const answerWithin = 2 * time.Second
 
-// clients are the settings of a TLS client that knows the newest certificate that ever
-// was there. It does not look at the certificates of members: who they are is judged by
-// the data that they have.
+// clients is the configuration of a TLS client with the newest known certificate. It does not
+// verify the members' certificates: their data identifies them.
 func (s *subject) clients() *tls.Config {
 	if !s.layout.tls {
 		return nil
@@ -52,7 +51,7 @@ func (s *subject) certificate() (*tls.Certificate, error) {
 	return &pair, err
 }
 
-// addresses are those of the pods that could answer.
+// addresses are those of the pods that may answer.
 func (s *subject) addresses(ctx context.Context) ([]string, error) {
 	var all []string
 	for _, p := range s.members(ctx) {
@@ -73,14 +72,14 @@ func (s *subject) dial(address string) (*grpc.ClientConn, error) {
 	return grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(secure), grpc.WithDisableServiceConfig(), grpc.WithDisableRetry())
 }
 
-// answer is what the etcd in a pod says about itself.
+// answer is the status of the etcd in a pod.
 type answer struct {
 	pod    corev1.Pod
 	status *pb.StatusResponse
 	err    error
 }
 
-// ask asks every pod at once.
+// ask queries all pods concurrently.
 func (s *subject) ask(ctx context.Context) []answer {
 	pods := s.members(ctx)
 	all := make([]answer, len(pods))
@@ -110,7 +109,7 @@ func (s *subject) statusOf(ctx context.Context, p corev1.Pod) (*pb.StatusRespons
 	return answer, err
 }
 
-// with dials, does it, and hangs up.
+// with opens a connection, calls the function, and closes the connection.
 func (s *subject) with(ctx context.Context, address string, do func(context.Context, *grpc.ClientConn) error) error {
 	line, err := s.dial(address)
 	if err != nil {
@@ -122,7 +121,7 @@ func (s *subject) with(ctx context.Context, address string, do func(context.Cont
 	return do(ctx, line)
 }
 
-// list is the member list, linearizable, from the first member that has it.
+// list is the linearizable member list, from the first member that returns it.
 func (s *subject) list(ctx context.Context) ([]*pb.Member, error) {
 	addresses, _ := s.addresses(ctx)
 	err := fmt.Errorf("no pod has an address")

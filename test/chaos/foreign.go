@@ -16,13 +16,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// foreignKinds are the kinds of which an object of somebody else stands beside the
-// instance, with the labels of one of its own and a similar name.
+// foreignKinds are the kinds of foreign objects next to the instance, with the labels of one of its
+// own objects and a similar name.
 var foreignKinds = []chaos.Object{
 	chaos.PersistentVolumeClaim, chaos.StatefulSet, chaos.Service, chaos.Secret, chaos.ConfigMap, chaos.PodDisruptionBudget,
 }
 
-// bystander is an object of somebody else as it was made.
+// bystander is a foreign object as created.
 type bystander struct {
 	kind    schema.GroupVersionKind
 	key     client.ObjectKey
@@ -73,13 +73,13 @@ func foreignLike(one unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// content is what only a writer of the object changes. What Kubernetes' own controllers
-// write, status and finalizers of protection, is left out.
+// content is the part of the object that only its writers change. It omits the status and the
+// protection finalizers, which Kubernetes' controllers write.
 func content(o *unstructured.Unstructured) string {
 	return fmt.Sprint(o.GetLabels(), o.GetOwnerReferences(), o.Object["spec"], o.Object["data"], o.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
 }
 
-// foreignTouched names every foreign object that is gone or changed.
+// foreignTouched names every foreign object that was deleted or changed.
 func (s *subject) foreignTouched(ctx context.Context, all []bystander) error {
 	var touched error
 	for _, b := range all {

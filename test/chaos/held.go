@@ -11,7 +11,7 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
 
-// claimsHeld holds the volume of every pod to the declared size, and to stay.
+// claimsHeld checks that the volume of every pod has the declared size and is not being deleted.
 func (s *subject) claimsHeld(ctx context.Context, obj *etcdv1.EtcdCluster) error {
 	for _, p := range s.members(ctx) {
 		var claim corev1.PersistentVolumeClaim
@@ -28,7 +28,7 @@ func (s *subject) claimsHeld(ctx context.Context, obj *etcdv1.EtcdCluster) error
 	return nil
 }
 
-// budgetHeld asks Kubernetes how many members a drain may take: never the quorum.
+// budgetHeld checks how many members Kubernetes permits a drain to evict: never the quorum.
 func (s *subject) budgetHeld(ctx context.Context, obj *etcdv1.EtcdCluster) error {
 	var budget policyv1.PodDisruptionBudget
 	if err := s.api.Get(ctx, inNamespace(s, instanceName), &budget); err != nil {
@@ -41,7 +41,7 @@ func (s *subject) budgetHeld(ctx context.Context, obj *etcdv1.EtcdCluster) error
 	return nil
 }
 
-// kept holds what stands around the members.
+// kept checks the other objects of the cluster.
 func (s *subject) kept(ctx context.Context, obj *etcdv1.EtcdCluster) error {
 	return errors.Join(s.claimsHeld(ctx, obj), s.budgetHeld(ctx, obj))
 }

@@ -15,22 +15,21 @@ import (
 )
 
 const (
-	// hands read and write the same few registers.
+	// hands is the number of clients that read and write the same few registers.
 	hands     = 3
 	registers = 3
-	// checkWithin is how long the history is searched for an order that explains it.
+	// checkWithin limits the search for an order that explains the history.
 	checkWithin = 30 * time.Second
 )
 
-// operation is what a client asks of one register: to write a value that nobody wrote
-// before, or to read.
+// operation is a client's request to one register: a write of a new value, or a read.
 type operation struct {
 	register string
 	write    bool
 	value    string
 }
 
-// result is what a read returned, or that the answer is not known.
+// result is the result of a read, or an unknown outcome.
 type result struct {
 	value   string
 	unknown bool
@@ -43,8 +42,8 @@ type historian struct {
 	all    sync.WaitGroup
 	began  time.Time
 
-	// epoch moves on to new registers after each write whose outcome is unknown: many of them
-	// in one register make too many orders possible.
+	// epoch selects new registers after each write with an unknown outcome: many of those in one
+	// register permit too many orders.
 	epoch atomic.Int64
 
 	mu      sync.Mutex
@@ -92,8 +91,8 @@ func (h *historian) connect(ctx context.Context, nth int) *grpc.ClientConn {
 	return line
 }
 
-// once does one operation. A read that failed tells nothing and is left out; a write that
-// failed may have happened at any later time.
+// once performs one operation. It omits a failed read; a failed write may take effect at any later
+// time.
 func (h *historian) once(ctx context.Context, line *grpc.ClientConn, hand, n int) bool {
 	op := operation{
 		register: fmt.Sprintf("register/%d/%d", h.epoch.Load(), n%registers), write: (n/registers+hand)%2 == 0, value: fmt.Sprintf("%d-%d", hand, n),
@@ -130,7 +129,7 @@ func (h *historian) request(ctx context.Context, line *grpc.ClientConn, op opera
 	return string(answer.Kvs[0].Value), nil
 }
 
-// check ends the recording, and returns an error if no order explains what was seen.
+// check ends the recording, and returns an error if no order explains the history.
 func (h *historian) check() error {
 	h.cancel()
 	h.all.Wait()

@@ -18,7 +18,7 @@ func read(value string, call, end int64) porcupine.Operation {
 	return porcupine.Operation{Input: operation{"r", false, ""}, Call: call, Output: result{value: value}, Return: end}
 }
 
-func TestRegistersAreHeldToOneOrder(t *testing.T) {
+func TestLinearizability(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		history []porcupine.Operation

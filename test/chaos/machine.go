@@ -20,7 +20,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// hurtMachine does to a node, the API server or the operator what the manipulation says.
+// hurtMachine applies the manipulation to a node, the API server or the operator.
 func (v *adversary) hurtMachine(ctx context.Context, what chaos.Manipulation, target int) (does.Done, error) {
 	switch what.Object.Kind {
 	case chaos.APIServer.Kind:
@@ -94,8 +94,8 @@ func (v *adversary) hurtOperator(ctx context.Context, what chaos.Manipulation) (
 		client.MatchingLabels{"app.kubernetes.io/name": "governor"}, client.GracePeriodSeconds(0))
 }
 
-// twoOperators freezes the leader until another one has its Lease. When it goes on, it
-// takes itself for the leader until it looks.
+// twoOperators freezes the leader until another one has its Lease. When it resumes, it considers
+// itself the leader until it checks.
 func (v *adversary) twoOperators(ctx context.Context) (does.Done, error) {
 	leader := func(ctx context.Context) (string, error) {
 		var lease coordinationv1.Lease

@@ -1,9 +1,9 @@
-// Command chaos is the adversary: it does to a real cluster what users, administrators,
-// controllers and machines do, chosen by a seed from the catalogue, and judges with an
-// oracle that knows nothing of the operator. Run it with `make chaos`.
+// Command chaos is the adversary: it applies manipulations by users, administrators, controllers
+// and machines to a real cluster, chosen from the catalogue by a seed. An oracle that is independent
+// of the operator checks the result. Run it with `make chaos`.
 //
-// It needs a localkube cluster with the operator installed, and hurts it. A round that
-// fails is run again, shortened, and printed with the command that replays it.
+// It needs a localkube cluster with the operator installed, and disturbs it. A failed round is
+// repeated, shortened, and printed with its replay command.
 package main
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// options are what a run can be given.
+// options are the options of a run.
 type options struct {
 	duration  time.Duration
 	shrink    time.Duration
@@ -84,7 +84,7 @@ func parse(args []string) (options, error) {
 	return o, nil
 }
 
-// catalogue is what the run chooses from.
+// catalogue contains the manipulations of the run.
 func (o options) catalogue() chaos.Catalogue {
 	all := etcdchaos.Catalogue()
 	if len(o.localkube) == 0 {

@@ -16,8 +16,7 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// converged returns nil if the instance is what its spec declares, as Kubernetes, etcd
-// and a client see it.
+// converged returns nil if the instance matches its spec according to Kubernetes, etcd and a client.
 func (s *subject) converged(ctx context.Context) error {
 	obj, err := s.object(ctx)
 	if err != nil {
@@ -48,7 +47,7 @@ func (s *subject) converged(ctx context.Context) error {
 
 var errNotYet = errors.New("not yet")
 
-// says reports what the instance says about itself.
+// says returns the instance's own status.
 func (s *subject) says(obj *etcdv1.EtcdCluster) error {
 	ready := meta.FindStatusCondition(obj.Status.Conditions, "Ready")
 	switch {
@@ -74,8 +73,8 @@ func membersHeld(obj *etcdv1.EtcdCluster, members []*pb.Member) error {
 	return nil
 }
 
-// podsHeld asks every pod: exactly those of the list answer, as one cluster with one
-// leader, at the declared version.
+// podsHeld queries every pod: exactly the listed members answer, as one cluster with one leader, at
+// the declared version.
 func (s *subject) podsHeld(ctx context.Context, obj *etcdv1.EtcdCluster, members []*pb.Member) error {
 	answers := s.ask(ctx)
 	if len(answers) != len(members) {
@@ -106,17 +105,17 @@ func podReady(p corev1.Pod) bool {
 	})
 }
 
-// verdict is what the oracle says about one round.
+// verdict is the oracle's result for one round.
 type verdict struct {
 	healed     time.Duration
 	gap        time.Duration
 	writes     int
 	told       []string
 	violations []string
-	forgiven   bool // the adversary itself destroyed what the quorum needs
+	forgiven   bool // the adversary itself destroyed copies that the quorum needs
 }
 
-// judge waits until the instance has healed, and holds it to all promises.
+// judge waits until the instance has recovered, and checks all promises.
 func (v *adversary) judge(ctx context.Context, o *observers, undone error) verdict {
 	var out verdict
 	if undone != nil {
@@ -136,7 +135,7 @@ func (v *adversary) judge(ctx context.Context, o *observers, undone error) verdi
 	return out
 }
 
-// heals waits until the instance has converged, and still has two seconds later.
+// heals waits until the instance has converged, and stays so for two seconds.
 func (v *adversary) heals(ctx context.Context, out *verdict, began time.Time) error {
 	return await(ctx, v.heal, 500*time.Millisecond, func(ctx context.Context) error {
 		if err := v.converged(ctx); err != nil {
@@ -148,8 +147,8 @@ func (v *adversary) heals(ctx context.Context, out *verdict, began time.Time) er
 	})
 }
 
-// unhealed is what is wrong with an instance that did not heal. When the adversary itself
-// destroyed what the quorum needs, it is enough that the instance tells what to do.
+// unhealed describes why an instance has not recovered. If the adversary itself destroyed copies that
+// the quorum needs, a message with a remedy is sufficient.
 func (v *adversary) unhealed(ctx context.Context, err error, forgiven bool) []string {
 	words := "nothing"
 	if obj, failed := v.object(ctx); failed == nil {
@@ -163,7 +162,7 @@ func (v *adversary) unhealed(ctx context.Context, err error, forgiven bool) []st
 	return []string{fmt.Sprintf("not healed %v; the instance says %q", err, words)}
 }
 
-// examine holds the data and the foreign objects to what they must be.
+// examine checks the data and the foreign objects.
 func (v *adversary) examine(ctx context.Context, o *observers, out *verdict, healed bool) {
 	fail := func(err error) {
 		if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/chaos"
 )
 
-// signal kills or freezes the processes of members, as this machine sees them.
+// signal kills or freezes the members' processes on this machine.
 func (v *adversary) signal(ctx context.Context, what chaos.Manipulation, target int) (done does.Done, err error) {
 	pods := v.targets(ctx, what, target)
 	if len(pods) == 0 {
@@ -27,7 +27,7 @@ func (v *adversary) signal(ctx context.Context, what chaos.Manipulation, target 
 		sig = syscall.SIGSTOP
 		done.Undo = func(context.Context) error {
 			for _, p := range pods {
-				_ = signalPod(p, syscall.SIGCONT) // it may have ended meanwhile
+				_ = signalPod(p, syscall.SIGCONT) // it may have terminated meanwhile
 			}
 			return nil
 		}
@@ -41,7 +41,7 @@ func (v *adversary) signal(ctx context.Context, what chaos.Manipulation, target 
 	return done, nil
 }
 
-// signalPod signals all processes of the pod but the one that holds its namespaces.
+// signalPod signals all processes of the pod except its pause process.
 func signalPod(p corev1.Pod, sig syscall.Signal) error {
 	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
 	if err != nil {

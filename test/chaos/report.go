@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// tally is what came of all rounds.
+// tally is the result of all rounds.
 type tally struct {
 	mu     sync.Mutex
 	rounds []round
@@ -27,7 +27,7 @@ func (t *tally) add(r round) {
 	t.rounds = append(t.rounds, r)
 }
 
-// disorder is that the cluster itself did not come back.
+// disorder is the error of a cluster that did not recover itself.
 func (t *tally) disorder(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -40,7 +40,7 @@ func (t *tally) failures() []round {
 	return slices.DeleteFunc(slices.Clone(t.rounds), func(r round) bool { return !r.failed() })
 }
 
-// row is one row of the report: what was done to objects of one kind.
+// row is one row of the report: the manipulations of objects of one kind.
 type row struct {
 	kind                   string
 	done, refused, nothing int
@@ -122,7 +122,7 @@ func (t *tally) writes() (n int) {
 	return n
 }
 
-// slowest names the rounds that took longest to heal.
+// slowest names the rounds with the longest recovery.
 func (t *tally) slowest(out io.Writer) {
 	all := slices.Clone(t.rounds)
 	slices.SortFunc(all, func(a, b round) int { return cmp.Compare(b.healed, a.healed) })

@@ -21,17 +21,17 @@ var restKinds = []chaos.Object{
 	chaos.NetworkPolicy, chaos.ControllerRevision,
 }
 
-// written is one object at one time.
+// written is the version of one object at one time.
 type written struct {
 	version string
 	by      string
 }
 
-// restWindows are how often the operator is looked at before it counts as restless: what a
-// machine does after it is back may still be reported once.
+// restWindows is the number of observations before the operator counts as not settled: it may still
+// report effects of a restarted machine once.
 const restWindows = 3
 
-// rests returns an error if something is written in every window, while nothing has to be.
+// rests returns an error if an object is written in every window although the cluster is settled.
 func (s *subject) rests(ctx context.Context, how time.Duration) (err error) {
 	for range restWindows {
 		if err = s.restsFor(ctx, how); err == nil {
@@ -97,8 +97,8 @@ func timeOf(e metav1.ManagedFieldsEntry) time.Time {
 	return e.Time.Time
 }
 
-// wayOut finds an instruction: a verb that a person can follow.
+// wayOut finds an instruction to a person, by its verb.
 var wayOut = regexp.MustCompile(`(?i)\b(add|allow|approve|bring|change|check|choose|correct|create|declare|delete|disable|disarm|end|fix|free|give|grant|grow|install|lower|make|move|name|power|put|raise|reduce|remove|rename|repair|resume|restore|retry|run|scale|set|start|take|undo|unpause|use|write)\b`)
 
-// namesWayOut reports whether the words tell what a person can do.
+// namesWayOut reports whether the message contains an instruction.
 func namesWayOut(words string) bool { return wayOut.MatchString(words) }

@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
-// plan is one round: an instance, and what is done to it.
+// plan is one round: an instance, and its manipulations.
 type plan struct {
 	seed   uint64
 	layout layout
@@ -23,8 +23,8 @@ type plan struct {
 
 func (p plan) String() string { return fmt.Sprintf("%s %s", p.layout, p.moves) }
 
-// planned follows from its seed alone. Every composition has one move of the catalogue
-// must, of a kind that is chosen first, and up to two of all.
+// planned depends on the seed only. Every composition has one move of the catalogue must, of a kind
+// that is chosen first, and up to two further moves.
 func planned(seed uint64, must, all chaos.Catalogue) plan {
 	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 	p := plan{seed: seed, layout: chosenLayout(chance)}
@@ -37,8 +37,8 @@ func planned(seed uint64, must, all chaos.Catalogue) plan {
 	return p
 }
 
-// oneKind is what is done to objects of one kind: the custom resource has the most fields,
-// and volumes the most to lose.
+// oneKind selects the manipulations of one kind: otherwise the custom resource with its many fields
+// would dominate, and volumes matter most.
 func oneKind(from chaos.Catalogue, chance *rand.Rand) chaos.Catalogue {
 	kinds := map[string]bool{}
 	for _, m := range from {
@@ -49,17 +49,17 @@ func oneKind(from chaos.Catalogue, chance *rand.Rand) chaos.Catalogue {
 	return from.Where(func(m chaos.Manipulation) bool { return m.Object.Kind == kind })
 }
 
-// round is a plan that was carried out.
+// round is an executed plan.
 type round struct {
 	plan
 	made []made
 	verdict
-	err error // it could not be carried out
+	err error // it could not be executed
 }
 
 func (r round) failed() bool { return len(r.violations) > 0 }
 
-// observers see what the adversary does to the instance.
+// observers record the effects on the instance.
 type observers struct {
 	witness   *consistencyclient.Client
 	historian *historian
@@ -67,7 +67,7 @@ type observers struct {
 	foreign   []bystander
 }
 
-// carryOut makes an instance, lets the adversary play, and judges.
+// carryOut creates an instance, runs the adversary, and checks the result.
 func (a *arena) carryOut(ctx context.Context, p plan) round {
 	r := round{plan: p}
 	s, err := a.create(ctx, p.layout)
@@ -94,7 +94,7 @@ func (a *arena) carryOut(ctx context.Context, p plan) round {
 	return r
 }
 
-// observe begins to write, read and watch, and waits until writes are acknowledged.
+// observe starts to write, read and watch, and waits until writes are acknowledged.
 func (v *adversary) observe(ctx context.Context) (*observers, error) {
 	foreign, err := v.placeForeign(ctx)
 	if err != nil {

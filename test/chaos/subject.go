@@ -21,7 +21,7 @@ import (
 // instanceName is the name of every EtcdCluster; each has a namespace of its own.
 const instanceName = "etcd"
 
-// layout is what kind of EtcdCluster a round has.
+// layout is the kind of EtcdCluster in a round.
 type layout struct {
 	size int32
 	tls  bool
@@ -43,23 +43,23 @@ func parseLayout(text string) (layout, error) {
 	return layout{int32(n), mode == "tls"}, nil
 }
 
-// chosenLayout is more often one that can bear a loss.
+// chosenLayout prefers layouts that tolerate a loss.
 func chosenLayout(chance *rand.Rand) layout {
 	return layout{size: []int32{1, 3, 3}[chance.IntN(3)], tls: chance.IntN(2) == 0}
 }
 
-// subject is the EtcdCluster of one round, and what the oracle knows about it.
+// subject is the EtcdCluster of one round, and the oracle's knowledge about it.
 type subject struct {
 	*arena
 	does.Instance
 	layout layout
 
 	mu   sync.Mutex
-	keys *corev1.Secret // the client Secret as it was last seen whole
-	pods []corev1.Pod   // as they were last seen
+	keys *corev1.Secret // the last complete client Secret
+	pods []corev1.Pod   // as last observed
 }
 
-// create makes the namespace and the EtcdCluster, and waits until it serves.
+// create creates the namespace and the EtcdCluster, and waits until it serves.
 func (a *arena) create(ctx context.Context, l layout) (*subject, error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}
 	if err := a.api.Create(ctx, ns); err != nil {
@@ -81,8 +81,7 @@ func (a *arena) create(ctx context.Context, l layout) (*subject, error) {
 	return s, await(ctx, 2*time.Minute, 200*time.Millisecond, func(ctx context.Context) error { return s.converged(ctx) })
 }
 
-// remove deletes the namespace, and does not wait. Finalizers that the adversary left are
-// gone already.
+// remove deletes the namespace, and does not wait. The adversary's finalizers are already removed.
 func (s *subject) remove(ctx context.Context) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Key.Namespace}}
 	if err := s.api.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {
@@ -95,8 +94,8 @@ func (s *subject) object(ctx context.Context) (*etcdv1.EtcdCluster, error) {
 	return obj, s.api.Get(ctx, s.Key, obj)
 }
 
-// members are the pods of the instance, by their names and not by their labels: those may
-// have been taken away. While the API server is away these are the last known.
+// members are the pods of the instance, by their names and not by their labels, which may have been
+// removed. While the API server is down these are the last known pods.
 func (s *subject) members(ctx context.Context) []corev1.Pod {
 	var pods corev1.PodList
 	err := s.api.List(ctx, &pods, client.InNamespace(s.Key.Namespace))

@@ -12,7 +12,7 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// counted is a member that lists the members with these IDs, or has no quorum behind it.
+// counted is a member that lists the members with these IDs, or has no quorum.
 type counted struct {
 	pb.UnimplementedClusterServer
 	ids []uint64
@@ -30,8 +30,8 @@ func (c *counted) MemberList(context.Context, *pb.MemberListRequest) (*pb.Member
 }
 
 // A member that was started with --force-new-cluster keeps its IDs, lists only itself, and
-// answers like every other one. Neither list is believed then, whoever speaks first.
-func TestListsThatDifferAreNotBelieved(t *testing.T) {
+// answers like every other one. Governor then trusts neither list, whichever comes first.
+func TestDividedMemberListsAreNotTrusted(t *testing.T) {
 	all := []uint64{1, 2, 3}
 	cases := map[string]struct {
 		reason  string
@@ -41,7 +41,7 @@ func TestListsThatDifferAreNotBelieved(t *testing.T) {
 	}{
 		"Forced":   {"two lists", [][]uint64{{1}, all, all}, []uint64{1, 2, 2}, true},
 		"Election": {"a new leader, and one list", [][]uint64{all, all, all}, []uint64{1, 2, 2}, false},
-		"Away":     {"who has no quorum any more has no word", [][]uint64{{}, all, all}, []uint64{1, 2, 2}, false},
+		"Away":     {"a member without a quorum does not count", [][]uint64{{}, all, all}, []uint64{1, 2, 2}, false},
 		"Whole":    {"one leader", [][]uint64{all, all, all}, []uint64{2, 2, 2}, false},
 	}
 	for name, c := range cases {

@@ -50,9 +50,9 @@ func (p party) config(t *testing.T, trusts party) *tls.Config {
 	return c
 }
 
-// TestShakeTellsCertificatesFromOtherTrouble has each side in turn not know the other's
+// TestHandshakeDetectsRefusedCertificates has each side in turn not know the other's
 // authority, and members that do not answer for other reasons.
-func TestShakeTellsCertificatesFromOtherTrouble(t *testing.T) {
+func TestHandshakeDetectsRefusedCertificates(t *testing.T) {
 	old, present := newParty(t), newParty(t)
 	cases := map[string]struct {
 		member, trusted party

@@ -21,13 +21,13 @@ func TestIdentifyByURL(t *testing.T) {
 		"NoDomain":  {"another spelling of the same name", "c.local", []string{"http://my-etcd-3-0.my-etcd.ns.svc:2380"}, "my-etcd-3", false},
 		"Spelled":   {"the full name, written with etcdctl", "", []string{"http://my-etcd-3-0.my-etcd.ns.svc.cluster.local:2380"}, "my-etcd-3", false},
 		"Dot":       {"and with a dot at its end", "", []string{"http://my-etcd-3-0.my-etcd.ns.svc.cluster.local.:2380"}, "my-etcd-3", false},
-		"Second":    {"somebody added another URL to it", "", []string{"http://1.2.3.4:2380", "http://my-etcd-0-0.my-etcd.ns.svc:2380"}, "my-etcd-0", false},
+		"Second":    {"another URL was added to it", "", []string{"http://1.2.3.4:2380", "http://my-etcd-0-0.my-etcd.ns.svc:2380"}, "my-etcd-0", false},
 		"Scheme":    {"another cluster's member may have the same name", "", []string{"https://my-etcd-0-0.my-etcd.ns.svc:2380"}, "f0", true},
 		"Namespace": {"in another namespace", "", []string{"http://my-etcd-0-0.my-etcd.other.svc:2380"}, "f0", true},
 		"Cluster":   {"of another cluster in the namespace", "", []string{"http://my-etcd-0-0.etcd.ns.svc:2380"}, "f0", true},
 		"NoNumber":  {"a pod that is none of a member", "", []string{"http://my-etcd-x-0.my-etcd.ns.svc:2380"}, "f0", true},
-		"Garbage":   {"what etcd would not take, but a lying member may say", "", []string{":// x"}, "f0", true},
-		"TooHigh":   {"no operator gave it the number", "", []string{"http://my-etcd-9223372036854775806-0.my-etcd.ns.svc:2380"}, "f0", true},
+		"Garbage":   {"etcd rejects it, but a faulty member may return it", "", []string{":// x"}, "f0", true},
+		"TooHigh":   {"no operator assigned the number", "", []string{"http://my-etcd-9223372036854775806-0.my-etcd.ns.svc:2380"}, "f0", true},
 		"Prefix":    {"another cluster's member under our Service", "", []string{"http://orders-0-0.my-etcd.ns.svc:2380"}, "f0", true},
 		"Zeros":     {"a number that is written in another way", "", []string{"http://my-etcd-00-0.my-etcd.ns.svc:2380"}, "f0", true},
 		"None":      {"no URL at all", "", nil, "f0", true},
@@ -42,7 +42,7 @@ func TestIdentifyByURL(t *testing.T) {
 	}
 }
 
-// A member's ID says who it is, whatever its URL and its name say.
+// A member's ID identifies it, regardless of its URL and name.
 func TestIdentifyPrefersTheStrongerEvidence(t *testing.T) {
 	const ours, odd = "http://my-etcd-1-0.my-etcd.ns.svc:2380", "http://10.0.0.9:2380"
 	known := func() *etcdv1.EtcdCluster {

@@ -26,9 +26,9 @@ func answerOf(member, cluster, leader uint64, health etcd.Health) answer {
 	}}
 }
 
-// The leader speaks first, then the others in an order that does not change; who is
-// ill, a learner, or of another cluster does not speak.
-func TestSpeakers(t *testing.T) {
+// The leader is first, then the others in a stable order. Unhealthy members, learners and members
+// of other clusters are excluded.
+func TestQuorumMembers(t *testing.T) {
 	learner := answerOf(6, 1, 3, etcd.Healthy)
 	learner.status.IsLearner = true
 	said := map[string]answer{
@@ -48,17 +48,17 @@ func TestSpeakers(t *testing.T) {
 }
 
 // Once the cluster's ID is known, no other answers for it.
-func TestIdentity(t *testing.T) {
+func TestClusterID(t *testing.T) {
 	cases := map[string]struct {
 		reason, remembered string
 		said               map[string]answer
 		want               uint64
 	}{
-		"First":    {"whoever has a quorum says who it is", "", map[string]answer{"a": answerOf(1, 7, 1, etcd.Healthy)}, 7},
-		"NoQuorum": {"who has none may be of another", "", map[string]answer{"a": answerOf(1, 7, 0, etcd.Unhealthy)}, 0},
+		"First":    {"a member with a quorum determines the ID", "", map[string]answer{"a": answerOf(1, 7, 1, etcd.Healthy)}, 7},
+		"NoQuorum": {"a member without one may belong to another cluster", "", map[string]answer{"a": answerOf(1, 7, 0, etcd.Unhealthy)}, 0},
 		"Known":    {"one member is enough to know it again", "7", map[string]answer{"a": answerOf(1, 7, 0, etcd.Unhealthy)}, 7},
 		"Another":  {"another cluster at our address is not ours", "7", map[string]answer{"a": answerOf(1, 8, 1, etcd.Healthy)}, 0},
-		"Silence":  {"nobody answers", "7", map[string]answer{"a": {}}, 0},
+		"Silence":  {"no member answers", "7", map[string]answer{"a": {}}, 0},
 		"Divided":  {"ours among others", "7", map[string]answer{"a": answerOf(1, 9, 1, etcd.Healthy), "b": answerOf(2, 7, 2, etcd.Healthy)}, 7},
 	}
 	for name, c := range cases {
@@ -72,8 +72,8 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// Since when a member is as it is survives the operator, by the status.
-func TestPulse(t *testing.T) {
+// The time of a member's last change survives the operator in the status.
+func TestHealthTimes(t *testing.T) {
 	want, m := plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
 	p := newHealthTimes()
 	if got := p.since(want, m, noon.Add(300*time.Millisecond)); !got.Equal(noon) {
@@ -96,8 +96,8 @@ func TestPulse(t *testing.T) {
 	}
 }
 
-// A cluster of the same name is another one, and who left is forgotten.
-func TestPulseForgets(t *testing.T) {
+// A recreated cluster of the same name starts afresh, and removed members are dropped.
+func TestHealthTimesForget(t *testing.T) {
 	p, want, m := newHealthTimes(), plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
 	p.since(want, m, noon)
 	other := plain("")
@@ -155,7 +155,7 @@ func TestVolume(t *testing.T) {
 }
 
 // A snapshot that was restored in place serves with another ID.
-func TestOtherIdentity(t *testing.T) {
+func TestOtherClusterID(t *testing.T) {
 	want := plain("")
 	said := map[string]answer{"a": answerOf(1, 8, 1, etcd.Healthy)}
 	if got := otherClusterID(want, said); got != 0 {

@@ -10,9 +10,9 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// While no quorum answers, a member is known by its data. A pod without a StatefulSet keeps
-// a claim that is being deleted, so it is a member as long as it stays.
-func TestAnOrphanedPodKeepsADeletedClaim(t *testing.T) {
+// While no quorum answers, a member is identified by its data. A pod without a StatefulSet keeps a
+// claim that is being deleted, so it counts as a member as long as it exists.
+func TestOrphanedPodKeepsDeletedClaim(t *testing.T) {
 	want := plain("")
 	going := &metav1.Time{Time: noon}
 	controlled := []metav1.OwnerReference{{Kind: "StatefulSet", UID: "set", Controller: new(true)}}

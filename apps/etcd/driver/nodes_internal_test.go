@@ -13,9 +13,9 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestSettleFollowsPolicies: a node may be named by its name, also without its Node object,
-// or by its labels. Members that are healthy wait for nothing.
-func TestSettleFollowsPolicies(t *testing.T) {
+// TestNodeMaintenanceFromPolicies: a policy may select a node by its name, also without its
+// Node object, or by its labels. Healthy members wait for nothing.
+func TestNodeMaintenanceFromPolicies(t *testing.T) {
 	named := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "named", Labels: map[string]string{"rack": "7"}}}
 	off := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "off"}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	rack := lifecycle.NodeMaintenance{By: "rack", Covers: func(_ string, l map[string]string) bool { return l["rack"] == "7" }}
@@ -36,9 +36,9 @@ func TestSettleFollowsPolicies(t *testing.T) {
 	}
 }
 
-// TestSettleFindsMaintenance looks at members on a cordoned node, at ones whose volume is
+// TestNodeMaintenanceFromCordon looks at members on a cordoned node, at ones whose volume is
 // there, and at a node that cannot be read.
-func TestSettleFindsMaintenance(t *testing.T) {
+func TestNodeMaintenanceFromCordon(t *testing.T) {
 	off := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "off", Labels: map[string]string{corev1.LabelTopologyZone: "a"}},
 		Spec:       corev1.NodeSpec{Unschedulable: true},
@@ -63,9 +63,9 @@ func TestSettleFindsMaintenance(t *testing.T) {
 	}
 }
 
-// TestSettleNotesTheEndOfMaintenance: the time that a member has to answer begins when its
+// TestEndOfNodeMaintenanceIsRecorded: a member's time to answer begins when its
 // node is uncordoned, however long it was silent before.
-func TestSettleNotesTheEndOfMaintenance(t *testing.T) {
+func TestEndOfNodeMaintenanceIsRecorded(t *testing.T) {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	api := fake.NewClientBuilder().WithObjects(n).Build()
 	clock := noon
@@ -90,9 +90,9 @@ func TestSettleNotesTheEndOfMaintenance(t *testing.T) {
 	}
 }
 
-// TestSettleNamesTheNodeThatIsDown: a member that does not answer is out of reach while its
-// node is not ready, or gone.
-func TestSettleNamesTheNodeThatIsDown(t *testing.T) {
+// TestSilenceNamesTheFailedNode: a silent member is unreachable while its node is not
+// ready, or deleted.
+func TestSilenceNamesTheFailedNode(t *testing.T) {
 	node := func(name string, ready corev1.ConditionStatus) *corev1.Node {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready, LastTransitionTime: metav1.NewTime(noon)}}

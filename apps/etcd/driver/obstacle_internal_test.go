@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// What has the name of a member's object, or does not go, keeps the member from being started.
+// An object with the name of a member's, or whose deletion does not finish, keeps it from starting.
 func TestObstacle(t *testing.T) {
 	if err := etcdv1.AddToScheme(scheme.Scheme); err != nil {
 		t.Fatal(err)
@@ -45,8 +45,8 @@ func TestObstacle(t *testing.T) {
 			"its pod does not go", &appsv1.StatefulSet{ObjectMeta: going(time.Hour, "foregroundDeletion")},
 			etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true},
 		},
-		"Foreign":   {"somebody has the name", config(nil), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door"}},
-		"Owned":     {"somebody else owns it", config(other), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door", Owner: "Deployment web"}},
+		"Foreign":   {"another object has the name", config(nil), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door"}},
+		"Owned":     {"it has another owner", config(other), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door", Owner: "Deployment web"}},
 		"OurOwnMap": {"it is ours", config(mine), etcd.Obstacle{}},
 	}
 	for name, c := range cases {

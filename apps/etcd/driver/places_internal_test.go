@@ -43,8 +43,8 @@ func TestPlaces(t *testing.T) {
 	}{
 		"Plain":    {"taints keep pods away", plain(""), []string{"disliked", "free"}},
 		"Tolerant": {"the pods tolerate the taint", tolerant, []string{"disliked", "free", "tainted"}},
-		"Bound":    {"nobody but the scheduler knows", bound, nil},
-		"Manual":   {"nobody asked", manual, nil},
+		"Bound":    {"only the scheduler knows", bound, nil},
+		"Manual":   {"the spec does not request it", manual, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.want.Spec.Size = 3; c.want != manual {

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// A member shows what its files hold at the moment of the handshake; one that the operator
-// does not trust shows nothing that counts.
-func TestShownBy(t *testing.T) {
+// A member presents the current contents of its files in each handshake. Certificates that the
+// operator does not trust do not count.
+func TestPresentedBy(t *testing.T) {
 	old, present := newParty(t), newParty(t)
 	cases := map[string]struct {
 		member, trusted party
@@ -33,6 +33,6 @@ func TestShownBy(t *testing.T) {
 		})
 	}
 	if presentedBy(t.Context(), "127.0.0.1:1", "e-0", present.config(t, present)) != nil {
-		t.Error("nobody is there, and shows a certificate")
+		t.Error("a closed port presents a certificate")
 	}
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// Who has not served yet is not waited for as long as one that has; but once it has taken
-// up the connection, it may answer as slowly.
-func TestPatience(t *testing.T) {
+// The wait for a member that has not served yet is shorter. Once it has accepted the connection, it
+// has the same time to answer.
+func TestLimitsFor(t *testing.T) {
 	cases := map[string]struct {
 		exposed string
 		ready   bool
@@ -48,9 +48,9 @@ func (late) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse, erro
 	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 2}, IsLearner: true, Leader: 1}, nil
 }
 
-// etcd opens its port before it serves. Who was asked too early is heard on the very
-// connection that it was asked on.
-func TestReachKeepsWhatIsUnderWay(t *testing.T) {
+// etcd opens its port before it serves. A member that was queried too early answers on the same
+// connection.
+func TestQueryKeepsPendingConnection(t *testing.T) {
 	port, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestReachKeepsWhatIsUnderWay(t *testing.T) {
 }
 
 // A connection that was refused is not kept.
-func TestReachForgetsWhatBroke(t *testing.T) {
+func TestQueryDropsBrokenConnection(t *testing.T) {
 	port, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestReachForgetsWhatBroke(t *testing.T) {
 	_ = port.Close()
 	d := &Driver{connections: newConnections(), now: time.Now}
 	if a := d.query(t.Context(), "a", port.Addr().String(), "", keys{}, upTo(time.Minute)); a.health != etcd.Unknown {
-		t.Errorf("%s, of nobody", a.health)
+		t.Errorf("%s, without a member", a.health)
 	}
 	if len(d.connections.open) > 0 {
 		t.Error("the connection is kept")

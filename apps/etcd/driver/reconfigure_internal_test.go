@@ -62,7 +62,7 @@ func serve(t *testing.T, register func(*grpc.Server)) *grpc.ClientConn {
 	return conn
 }
 
-func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
+func TestReconfigureRetriesWithOtherMembers(t *testing.T) {
 	sick := &lifecycle.Deferred{Reason: "etcd refuses: etcdserver: unhealthy cluster", After: unhealthyRetry}
 	crowded := &lifecycle.Deferred{Reason: "etcd refuses: etcdserver: too many learner members in cluster"}
 	gone := status.Error(codes.Unavailable, "connection refused")
@@ -78,7 +78,7 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 		"Done":     {"the one that died has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
 		"Silent":   {"what it proposed to a leader that died is lost", []error{errSilent, nil}, []int{1, 1}, nil},
 		"Slow":     {"it was only slow, and has done it", []error{errSilent, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
-		"Sick":     {"who refuses everywhere is right, and for seconds", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, sick},
+		"Sick":     {"a refusal by all members is final for seconds", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, sick},
 		"Learners": {"another refusal is everybody's, and may end at once", []error{rpctypes.ErrGRPCTooManyLearners, nil}, []int{1, 0}, crowded},
 	}
 	for name, c := range cases {
@@ -106,7 +106,7 @@ func TestOthersAreAskedWhenAMemberRefuses(t *testing.T) {
 	}
 }
 
-// slowly gives the leadership to nobody.
+// slowly never transfers the leadership.
 type slowly struct {
 	pb.UnimplementedMaintenanceServer
 }

@@ -30,7 +30,7 @@ func (l *leading) Status(context.Context, *pb.StatusRequest) (*pb.StatusResponse
 	return s, nil
 }
 
-func TestSentinelNoticesWhatALeaderSaysNow(t *testing.T) {
+func TestSentinelDetectsChangedAnswer(t *testing.T) {
 	port, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +61,7 @@ func TestSentinelNoticesWhatALeaderSaysNow(t *testing.T) {
 	}
 }
 
-func TestSentinelAsksEachLeaderNowAndThen(t *testing.T) {
+func TestSentinelQueriesEachLeaderPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		want, s := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}, newSentinel()
 		s.record(want, []answer{{status: &pb.StatusResponse{Leader: 1}}}, time.Now())

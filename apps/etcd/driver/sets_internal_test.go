@@ -17,7 +17,7 @@ import (
 
 // A StatefulSet that an admission webhook keeps as it is counts as edited until the
 // declaration was applied once, and again when it has another generation or lost labels.
-func TestAnEditIsAppliedOnceForEachGeneration(t *testing.T) {
+func TestEditIsRevertedOncePerGeneration(t *testing.T) {
 	want := plain("")
 	want.Spec.Size = 1
 	scheme := runtime.NewScheme()

@@ -47,7 +47,7 @@ func data(t *testing.T, expires time.Time, l keyNames) map[string][]byte {
 
 var peer = keyNames{"peer.crt", "peer.key", "peer-ca.crt"}
 
-func TestJudge(t *testing.T) {
+func TestValidateUserSecret(t *testing.T) {
 	good := func(l keyNames) map[string][]byte { return data(t, noon.Add(time.Hour), l) }
 	with := func(key, value string) map[string][]byte {
 		d := good(standardKeys)
@@ -96,9 +96,8 @@ func withOwnSecrets() *etcdv1.EtcdCluster {
 	return want
 }
 
-// A Secret that could not be read is not one with which nothing is wrong, also not a
-// moment later.
-func TestKeysThatCannotBeReadAreNotRemembered(t *testing.T) {
+// A Secret that could not be read does not count as valid, now or later.
+func TestUnreadableSecretsAreNotCached(t *testing.T) {
 	bad := errors.New("the API server did not answer")
 	fails := true
 	live := interceptor.NewClient(fake.NewClientBuilder().Build(), interceptor.Funcs{
@@ -120,9 +119,8 @@ func TestKeysThatCannotBeReadAreNotRemembered(t *testing.T) {
 	}
 }
 
-// Sound Secrets are believed for a while, and what is wrong with others is forgotten
-// as soon as it is mended.
-func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
+// Valid Secrets are cached for a while, and a problem ends as soon as the Secret is corrected.
+func TestCorrectedSecretIsUsedAtOnce(t *testing.T) {
 	var reads int
 	secret := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), standardKeys)}
@@ -157,8 +155,8 @@ func TestAMendedSecretIsSeenAtOnce(t *testing.T) {
 }
 
 // One cluster's Secrets must all have the same keys: the flags of etcd are rendered
-// for one layout.
-func TestLayoutsAreNotMixed(t *testing.T) {
+// for one kind of keys.
+func TestSecretsMustHaveTheSameKeys(t *testing.T) {
 	secret := func(name string, l keyNames) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), l)}
 	}

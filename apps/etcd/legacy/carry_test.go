@@ -67,7 +67,7 @@ func TestFieldsOfALaterReleaseAreKept(t *testing.T) {
 }
 
 // A write through v1beta2 that changes nothing is no write: each byte is the same.
-func TestAnEmptyChangeIsNone(t *testing.T) {
+func TestEmptyChangeChangesNothing(t *testing.T) {
 	for seed := range int64(seeds / 10) {
 		in := decoded(t, modern(t, seed*2+1))
 		differs(t, seed, "v1 only", copyOf(in), through(t, in, func(map[string]any) {}))

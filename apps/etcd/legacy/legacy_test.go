@@ -153,7 +153,7 @@ func FuzzNothingIsLost(f *testing.F) {
 }
 
 // A field that is kept as an annotation by a client means nothing.
-func TestAnAnnotationIsNoCarrier(t *testing.T) {
+func TestAnnotationsAreIgnored(t *testing.T) {
 	in := filled(1)
 	plain := hop(t, legacy.ToV1, in)
 	in.Annotations["etcd.database.coreos.com/v1"] = `{"spec":{"size":99},"status":{"memory":{"token":"t"}}}`
@@ -163,7 +163,7 @@ func TestAnAnnotationIsNoCarrier(t *testing.T) {
 }
 
 // A change in one version is seen in the other, and nothing else changes.
-func TestAChangeInOneVersionIsSeenInTheOther(t *testing.T) {
+func TestChangesAreVisibleInBothVersions(t *testing.T) {
 	for seed := range int64(seeds / 10) {
 		in := filled(seed)
 		mid := hop(t, legacy.ToV1, in)
@@ -197,7 +197,7 @@ func stored[T any](t *testing.T, obj *T) *T {
 
 // The manifest that users have means: three members on the pods' own storage,
 // without encryption.
-func TestTheManifestThatUsersHave(t *testing.T) {
+func TestLegacyManifest(t *testing.T) {
 	raw, err := os.ReadFile("testdata/cluster.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -264,7 +264,7 @@ func write(t *testing.T, spec etcdv1.EtcdClusterSpec, edit func(*v1beta2.Cluster
 
 // A manifest without the fields that have a default leaves the release and the volumes
 // of a cluster as they are.
-func TestAnOmittedDefaultChangesNothing(t *testing.T) {
+func TestOmittedDefaultChangesNothing(t *testing.T) {
 	spec := etcdv1.EtcdClusterSpec{Size: 3, Version: "3.6.16", TLS: etcdv1.TLSSpec{Mode: etcdv1.Managed},
 		Storage: etcdv1.StorageSpec{Medium: etcdv1.Persistent, Size: new(resource.MustParse("20Gi"))}}
 	got, err := write(t, spec, func(s *v1beta2.ClusterSpec) {
@@ -282,7 +282,7 @@ func TestAnOmittedDefaultChangesNothing(t *testing.T) {
 }
 
 // What the schema of v1beta2 cannot see is refused by the conversion.
-func TestWhatV1ForbidsIsRefused(t *testing.T) {
+func TestChangesForbiddenInV1AreRefused(t *testing.T) {
 	managed := etcdv1.EtcdClusterSpec{TLS: etcdv1.TLSSpec{Mode: etcdv1.Managed}, Storage: etcdv1.StorageSpec{Medium: etcdv1.Memory}}
 	image := managed
 	image.Image, image.Version = "etcd:mine", "3.6.16"

@@ -8,8 +8,8 @@ import (
 	"github.com/governor-dev/governor/apps/etcd/model"
 )
 
-// notModelled says why the model has no such fault, by the beginnings of names. The
-// adversary on a real cluster does all of them.
+// notModelled explains why the model lacks a fault, by prefixes of names. The adversary performs
+// all of them on a real cluster.
 var notModelled = map[string]string{
 	"service-":               "the model has no Services: they are resources that the engine applies",
 	"endpointslice-":         "the model has no EndpointSlices: no rule reads them",
@@ -44,8 +44,8 @@ var notModelled = map[string]string{
 	"statefulset-edit-":      "it is drift of a template, as an edited image is",
 }
 
-// TestEveryManipulationIsAFaultOrHasAReason keeps the simulator's world as wide as the
-// adversary's.
+// TestEveryManipulationIsAFaultOrHasAReason checks that the simulator covers the adversary's
+// catalogue.
 func TestEveryManipulationIsAFaultOrHasAReason(t *testing.T) {
 	used, modelled := map[string]bool{}, 0
 	for _, m := range etcdchaos.Catalogue() {

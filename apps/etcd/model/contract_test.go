@@ -12,7 +12,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// TestContract holds the model to what real etcd does; the same suite is in test/e2e.
+// TestContract checks that the model behaves as real etcd; test/e2e runs the same suite.
 func TestContract(t *testing.T) {
 	contract.Run(t, func(*testing.T) contract.System { return modelled{newSystem(1)} })
 }
@@ -58,7 +58,7 @@ func (m modelled) Fill(t *testing.T) {
 	t.Helper()
 	m.Await(t, "the log is full", func() error {
 		if !m.model.Fill() {
-			return errors.New("nobody leads")
+			return errors.New("no member leads")
 		}
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/plannertest"
 )
 
-// held is a settled cluster of three members, whose wishes are held from then on if they are held by hold. A wish is
+// held is a settled cluster of three members whose changes are held from then on if hold selects them. A change is
 // needed if the spec of that time needs it, too.
 func held(t *testing.T, hold func(lifecycle.Step) bool) (*plannertest.Harness[*etcdv1.EtcdCluster, etcd.World], *model.Model) {
 	t.Helper()
@@ -37,7 +37,7 @@ func held(t *testing.T, hold func(lifecycle.Step) bool) (*plannertest.Harness[*e
 	return s, m
 }
 
-// replaced waits until the member is out and three others serve.
+// replaced waits until the member is removed and three others serve.
 func replaced(t *testing.T, s *plannertest.Harness[*etcdv1.EtcdCluster, etcd.World], lost string) {
 	t.Helper()
 	for range 1000 {
@@ -59,7 +59,7 @@ func replaced(t *testing.T, s *plannertest.Harness[*etcdv1.EtcdCluster, etcd.Wor
 }
 
 // A freeze that holds the growth of volumes does not hold the replacement of a member that has lost its own.
-func TestALostMemberIsReplacedWhileTheGrowthOfVolumesIsHeld(t *testing.T) {
+func TestLostMemberIsReplacedWhileVolumeGrowthIsHeld(t *testing.T) {
 	s, m := held(t, func(step lifecycle.Step) bool { return step.Name == etcd.GrowVolume })
 	s.Want.Spec.Storage.Size = new(resource.MustParse("2Gi"))
 	s.Until(t, lifecycle.OutcomeWait, lifecycle.ReasonHeldByPolicy)
@@ -73,8 +73,8 @@ func TestALostMemberIsReplacedWhileTheGrowthOfVolumesIsHeld(t *testing.T) {
 	s.Until(t, lifecycle.OutcomeSettled, "AsDeclared")
 }
 
-// A learner that is wanted no more waits for its window, and not the replacement of a member.
-func TestALostMemberIsReplacedWhileTheRemovalOfALearnerIsHeld(t *testing.T) {
+// The removal of an unwanted learner waits for its window, and does not delay the replacement of a member.
+func TestLostMemberIsReplacedWhileLearnerRemovalIsHeld(t *testing.T) {
 	s, m := held(t, func(step lifecycle.Step) bool { return step.Class.IsDisruptive() })
 	s.Want.Spec.Size = 4
 	s.Until(t, lifecycle.OutcomeWait, "LearnerCatchingUp")

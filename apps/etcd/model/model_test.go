@@ -18,7 +18,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// upgrades are the versions that users go through, in their order.
+// upgrades are the versions of a cluster, in upgrade order.
 var upgrades = []string{"3.4.23", "3.5.21", "3.5.35", "3.6.16", "3.7"}
 
 func cluster(rng *rand.Rand) *etcdv1.EtcdCluster {
@@ -39,7 +39,7 @@ func cluster(rng *rand.Rand) *etcdv1.EtcdCluster {
 	return c
 }
 
-// edit is a change of mind: of the size, the version, the pods, the volumes.
+// edit changes the size, the version, the pods or the volumes.
 func edit(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 	switch rng.IntN(8) {
 	case 0:
@@ -63,8 +63,8 @@ func edit(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 	}
 }
 
-// kept: at rest there are exactly the wanted members, whole, with the wanted
-// version, their doors shut, and nothing of anybody else.
+// kept checks that a settled cluster has exactly the wanted members, with their data and the wanted
+// version, with disabled bootstrap ConfigMaps, and no other objects.
 func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
 	if len(seen.Members) != int(want.Spec.Size) || !seen.Listed {
 		return fmt.Errorf("%d members, wanted %d: %+v", len(seen.Members), want.Spec.Size, seen.Members)
@@ -96,7 +96,7 @@ func life() sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	}
 }
 
-// TestLives lives ten thousand lives, or some with -short.
+// TestLives simulates ten thousand runs, or fewer with -short.
 func TestLives(t *testing.T) {
 	count := 10_000
 	if testing.Short() {
@@ -115,7 +115,7 @@ func TestTheSameSeedIsTheSameLife(t *testing.T) {
 	}
 }
 
-// Lives of 3.3: members join as voters, until an upgrade brings learners.
+// Runs from 3.3: members join as voters, until an upgrade permits learners.
 func TestLivesBeforeLearners(t *testing.T) {
 	l := life()
 	begin := l.Begin
@@ -133,13 +133,12 @@ func TestLivesBeforeLearners(t *testing.T) {
 	sim.RunSeeds(t, l, 300)
 }
 
-// Whenever a cluster is deleted, in whatever weather, nothing is left of it but the
-// volumes that were to be kept.
+// A cluster that is deleted at any time, with any faults, leaves only the retained volumes.
 func TestLivesThatEnd(t *testing.T) {
 	l := life()
 	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 		if want.DeletionTimestamp != nil {
-			return // it may be gone already
+			return // it may be deleted already
 		}
 		if edit(want, rng); rng.IntN(2) == 0 {
 			want.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
@@ -150,7 +149,7 @@ func TestLivesThatEnd(t *testing.T) {
 			return kept(want, seen)
 		}
 		for _, m := range seen.Members {
-			left := m.Pod.Exists && !m.Set.Exists && (etcd.Volatile(want) || m.Volume.Terminating) // somebody orphaned it before
+			left := m.Pod.Exists && !m.Set.Exists && (etcd.Volatile(want) || m.Volume.Terminating) // it was orphaned before
 			if m.Set.Exists || m.Volume.Exists && !etcd.Retains(want) && !left {
 				return fmt.Errorf("%s is left: %+v", m.Name, m)
 			}
@@ -160,9 +159,9 @@ func TestLivesThatEnd(t *testing.T) {
 	sim.RunSeeds(t, l, 1000)
 }
 
-// TestLivesThatForget: a client removes what is remembered from the status, as a backup
-// that restores objects without their status does. A cluster that forms cannot bear it:
-// what it began with is known from there alone.
+// TestLivesThatForget: a client deletes status.memory, as a backup does that restores objects without
+// their status. A forming cluster does not tolerate that: its initial members are recorded there
+// only.
 func TestLivesThatForget(t *testing.T) {
 	l := life()
 	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
@@ -175,7 +174,7 @@ func TestLivesThatForget(t *testing.T) {
 	sim.RunSeeds(t, l, 500)
 }
 
-// system runs the planner on the model in fair weather.
+// system runs the planner on the model without faults.
 type system struct {
 	want  *etcdv1.EtcdCluster
 	model *model.Model
@@ -227,8 +226,8 @@ func (s *system) settles(t *testing.T, outcome lifecycle.Outcome, reason string)
 	t.Fatalf("still %s, want %s %s", d, outcome, reason)
 }
 
-// When too many volumes are lost, a person is told and nothing is touched, however
-// long it lasts; a volume that comes back is enough.
+// When too many volumes are lost, the status reports it and nothing changes, however long it lasts;
+// a restored volume is enough to recover.
 func TestLostData(t *testing.T) {
 	for lost := 1; lost <= 3; lost++ {
 		t.Run(fmt.Sprintf("%d of 3", lost), func(t *testing.T) {
@@ -253,7 +252,7 @@ func TestLostData(t *testing.T) {
 	}
 }
 
-// Steps of plain journeys, in their order.
+// Steps of common changes, in their order.
 func TestJourneys(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -263,7 +262,7 @@ func TestJourneys(t *testing.T) {
 	}{
 		"Grow": {"one learner at a time", 1, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
 			[]string{"AddLearner e-1", "StartMember e-1", "Promote e-1", "AddToService e-1"}},
-		"Shrink": {"etcd is told first", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
+		"Shrink": {"etcd changes first", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
 			[]string{"RemoveMember", "DeleteMember"}},
 		"Upgrade": {"followers first, then the leader, moved away", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Version = "3.7" },
 			[]string{"Restart", "Restart", "MoveLeader", "Restart"}},

@@ -19,13 +19,12 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// thaw is when the freeze ends, after the storm of every life: until then people freeze
-// and unfreeze clusters as they like.
+// thaw is when the freeze ends, after the fault ticks of every run: until then users freeze and
+// unfreeze clusters at random.
 var thaw = time.Unix(1_700_000_000+150, 0)
 
-// rulers are policies that select clusters by a label of the policy's name, which people
-// set and take away: two calendars that are not always open together, a freeze, repairs that
-// are held too, and somebody's word.
+// rulers are policies that select clusters by a label with the policy's name, which users set and
+// remove: two calendars that are not always open together, a freeze, held repairs, and an approval.
 func rulers() policy.Set {
 	every := func(schedule string, minutes time.Duration) []v1alpha1.Window {
 		return []v1alpha1.Window{{Schedule: schedule, Duration: metav1.Duration{Duration: minutes * time.Minute}}}
@@ -44,10 +43,10 @@ func rulers() policy.Set {
 	return policy.NewSet(all)
 }
 
-// approved: somebody gives their word for whatever is next, and takes it back, every forty seconds.
+// approved: a user approves the next step, and withdraws the approval, every forty seconds.
 func approved(now time.Time) bool { return now.Unix()/40%2 == 0 }
 
-// ask is what the policies say of a step.
+// ask is the policies' verdict on a step.
 func ask(all policy.Set, want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Time) []lifecycle.Refusal {
 	about := policy.Object{Kind: "EtcdCluster", Name: want.Name, Labels: want.Labels}
 	permit := func() (p policy.ApprovalCheck) {
@@ -59,7 +58,7 @@ func ask(all policy.Set, want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Ti
 	return all.Selecting(about).Judge(policy.Question{Object: about, Step: s, Now: now, Permit: permit}).Refusals
 }
 
-// forbidden is what the step offends against, by a calendar of its own; empty if nothing.
+// forbidden is the rule that the step violates, by an independent calendar; empty if none.
 func forbidden(want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Time) string {
 	is := func(policy string) bool { return want.Labels[policy] == "yes" }
 	wish := s.Intent != lifecycle.IntentRepair
@@ -78,7 +77,7 @@ func forbidden(want *etcdv1.EtcdCluster, s lifecycle.Step, now time.Time) string
 	return ""
 }
 
-// conscience notes when something is done to the cluster that is forbidden.
+// conscience records forbidden changes of the cluster.
 type conscience struct {
 	sim.Model[*etcdv1.EtcdCluster, etcd.World]
 	now  time.Time
@@ -109,8 +108,7 @@ func (c *conscience) Safe() error {
 	return errors.Join(append(c.sins, c.Model.(sim.Truthful).Safe())...)
 }
 
-// ruled is a life in which people set policies and take them away as often as they change
-// their minds about anything else.
+// ruled is a run in which users set and remove policies as often as they edit the spec.
 func ruled(all policy.Set) sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	l := life()
 	l.FaultTicks, l.ConvergeTicks = 100, 6000
@@ -138,8 +136,8 @@ func ruled(all policy.Set) sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	return l
 }
 
-// TestLivesUnderPolicies: whatever is closed and opened, and whenever, no step is taken
-// that is held, no data is lost, and once the gates open nothing stays undone.
+// TestLivesUnderPolicies: with any changes of policies, no held step runs, no data is lost, and all
+// changes are done once the policies permit them.
 func TestLivesUnderPolicies(t *testing.T) {
 	all := rulers()
 	l := ruled(all)
@@ -159,7 +157,7 @@ func TestLivesUnderPolicies(t *testing.T) {
 	}
 }
 
-// TestBrokenPoliciesAreSeen: the lives above show it if a gate does not hold, or never opens.
+// TestBrokenPoliciesAreSeen: these runs detect a gate that does not hold, or never opens.
 func TestBrokenPoliciesAreSeen(t *testing.T) {
 	all := rulers()
 	for name, c := range map[string]struct {

@@ -18,14 +18,14 @@ func (s *system) zones() string {
 	return strings.Join(all, "")
 }
 
-// A member that landed in another zone moves back when that zone has room again, and only where
-// that is asked for.
-func TestMembersMoveToAZoneThatOpens(t *testing.T) {
+// A member that was scheduled to another zone moves back when its zone has room again, and only if
+// the spec requests it.
+func TestMembersMoveToZoneWithRoom(t *testing.T) {
 	s := newSystem(3)
 	s.model.CloseZone("c")
 	s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
 	if s.zones() == "abc" {
-		t.Fatal("nobody is misplaced")
+		t.Fatal("no member is misplaced")
 	}
 	s.model.OpenZone("c")
 	before := s.zones()

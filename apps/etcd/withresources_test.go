@@ -10,9 +10,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// An authority that is made anew is seen before it is there; of what is not known
-// nothing is made up.
-func TestProvided(t *testing.T) {
+// A plan includes a new authority before it exists, and assumes nothing about unknown ones.
+func TestWithResources(t *testing.T) {
 	secret := func(name, authority string) lifecycle.Object {
 		s := &corev1.Secret{Data: map[string][]byte{lifecycle.KeyAuthorities: []byte(authority)}}
 		s.Name = name
@@ -27,11 +26,11 @@ func TestProvided(t *testing.T) {
 		objects []lifecycle.Object
 		trust   string
 	}{
-		"Both":   {"both are trusted", managed, []lifecycle.Object{secret(names[1], "b"), secret("other", "c"), secret(names[0], "a")}, etcd.Trust([][]byte{[]byte("a"), []byte("b")})},
-		"One":    {"half of it is not known", managed, []lifecycle.Object{secret(names[0], "a")}, "before"},
-		"Empty":  {"nor is what is not filled in", managed, []lifecycle.Object{secret(names[0], "a"), secret(names[1], "")}, "before"},
-		"Plain":  {"nobody is trusted without encryption", plain, []lifecycle.Object{secret(names[0], "a"), secret(names[1], "b")}, "before"},
-		"Nobody": {"without Secrets nothing changes", managed, nil, "before"},
+		"Both":  {"both are trusted", managed, []lifecycle.Object{secret(names[1], "b"), secret("other", "c"), secret(names[0], "a")}, etcd.Trust([][]byte{[]byte("a"), []byte("b")})},
+		"One":   {"one is unknown", managed, []lifecycle.Object{secret(names[0], "a")}, "before"},
+		"Empty": {"an empty one is unknown", managed, []lifecycle.Object{secret(names[0], "a"), secret(names[1], "")}, "before"},
+		"Plain": {"without encryption there is no trust", plain, []lifecycle.Object{secret(names[0], "a"), secret(names[1], "b")}, "before"},
+		"None":  {"without Secrets nothing changes", managed, nil, "before"},
 	}
 	for name, c := range cases {
 		seen := etcd.World{Trust: "before"}

@@ -7,8 +7,8 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// How soon etcd is asked again: nothing wakes the operator when it has elected a leader.
-func TestPace(t *testing.T) {
+// The interval of queries to etcd: no event reports the election of a leader.
+func TestPollInterval(t *testing.T) {
 	away := func(ago time.Duration) scene {
 		s := serving(3).silent()
 		for _, m := range s.Members {
@@ -21,15 +21,15 @@ func TestPace(t *testing.T) {
 		seen   scene
 		want   time.Duration
 	}{
-		"Settled":  {"what changes is told by Kubernetes", serving(3), time.Minute},
+		"Settled":  {"Kubernetes reports changes", serving(3), time.Minute},
 		"Election": {"an election takes a second or two", away(0), 200 * time.Millisecond},
-		"Slow":     {"who looks rarely finds it late", away(20 * time.Second), 2 * time.Second},
-		"ForLong":  {"and who looks often for hours finds it no sooner", away(time.Hour), 10 * time.Second},
+		"Slow":     {"a long interval detects it late", away(20 * time.Second), 2 * time.Second},
+		"ForLong":  {"a short interval for hours detects it no earlier", away(time.Hour), 10 * time.Second},
 	}
 	for name, c := range cases {
 		d := etcd.Planner{}.Next(told(wanted(3), serving(3)), c.seen.World, noon)
 		if d.After != c.want {
-			t.Errorf("%s: %s: %s is looked at again after %v, want %v", name, c.reason, d, d.After, c.want)
+			t.Errorf("%s: %s: %s is observed again after %v, want %v", name, c.reason, d, d.After, c.want)
 		}
 	}
 }

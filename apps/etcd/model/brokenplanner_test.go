@@ -14,7 +14,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// without is the planner with one rule taken away.
+// without is the planner without one rule.
 type without struct {
 	etcd.Planner
 	reason string
@@ -28,7 +28,7 @@ func (p without) Next(want *etcdv1.EtcdCluster, seen etcd.World, now time.Time) 
 	return d
 }
 
-// openDoors never shuts a door that was open.
+// openDoors never disables a bootstrap ConfigMap.
 type openDoors struct{ etcd.Planner }
 
 func (p openDoors) Resources(want *etcdv1.EtcdCluster, seen etcd.World) ([]lifecycle.Object, error) {
@@ -43,12 +43,12 @@ func (p openDoors) Resources(want *etcdv1.EtcdCluster, seen etcd.World) ([]lifec
 
 func (p openDoors) Next(want *etcdv1.EtcdCluster, seen etcd.World, now time.Time) lifecycle.Decision {
 	for i := range seen.Members {
-		seen.Members[i].Bootstrap = etcd.BootstrapDisabled // and believes that they are shut
+		seen.Members[i].Bootstrap = etcd.BootstrapDisabled // and assumes that they are disabled
 	}
 	return p.Planner.Next(want, seen, now)
 }
 
-func TestTheSimulatorFindsWhatIsWrong(t *testing.T) {
+func TestSimulatorDetectsBrokenPlanners(t *testing.T) {
 	type spoil func(*sim.Scenario[*etcdv1.EtcdCluster, etcd.World])
 	rule := func(reason string) spoil {
 		return func(l *sim.Scenario[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = without{reason: reason} }

@@ -13,9 +13,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Only what came with the present spec has failed: a return to an earlier one would not
-// mend a fault.
-func TestAChangeThatFailed(t *testing.T) {
+// Only a problem of the current spec is a failed change: a rollback would not repair a fault.
+func TestFailedChange(t *testing.T) {
 	spec := wanted(3)
 	spec.Spec.Pod.PriorityClassName = "high"
 	renewed := func(m *etcd.Member) {
@@ -33,9 +32,9 @@ func TestAChangeThatFailed(t *testing.T) {
 		"Crash":   {"the first that has the new spec does not run", spec, ill(lifecycle.PodProblemCrashLoopBackOff, time.Hour), true},
 		"Image":   {"nor gets its image", spec, ill(lifecycle.PodProblemImagePullBackOff, time.Minute), true},
 		"NoNode":  {"an autoscaler gets its time", spec, ill(lifecycle.PodProblemUnschedulable, time.Minute), false},
-		"NoNode2": {"and that is not for ever", spec, ill(lifecycle.PodProblemUnschedulable, time.Hour), true},
+		"NoNode2": {"but not forever", spec, ill(lifecycle.PodProblemUnschedulable, time.Hour), true},
 		"Works":   {"another runs with the same spec", spec, ill(lifecycle.PodProblemImagePullBackOff, time.Hour).with("e-2", renewed), false},
-		"Old":     {"who fails has the old spec", spec, serving(3).with("e-1", renewed).with("e-2", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)), false},
+		"Old":     {"the failing member has the old spec", spec, serving(3).with("e-1", renewed).with("e-2", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)), false},
 		"Fault":   {"nothing was changed", wanted(3), serving(3).with("e-1", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), false},
 	}
 	for name, c := range cases {
@@ -47,9 +46,9 @@ func TestAChangeThatFailed(t *testing.T) {
 	}
 }
 
-// In a cluster of one or two the first member that is changed takes the quorum, and nobody
-// is left to show that the change is to blame. The planner only suspects it.
-func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
+// In a cluster of one or two the first changed member breaks the quorum, and no other member can
+// show that the change is the cause. The planner only suspects it.
+func TestSuspectChangeWithoutQuorum(t *testing.T) {
 	ill := func(n int, what lifecycle.PodProblem, ago time.Duration) scene {
 		return serving(n).silent().with("e-0", func(m *etcd.Member) {
 			m.Set.Revision, m.Pod.Revision = etcd.Revision(wanted(1)), etcd.Revision(wanted(1))
@@ -65,9 +64,9 @@ func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
 		says    string
 	}{
 		"Image":     {"the only member does not get its image", 1, ill(1, lifecycle.PodProblemImagePullBackOff, time.Minute), true, "Blocked ImagePullBackOff"},
-		"Crash":     {"or ends again and again", 1, ill(1, lifecycle.PodProblemCrashLoopBackOff, time.Minute), true, "Wait QuorumBack e (CrashLoopBackOff)"},
+		"Crash":     {"or crash-loops", 1, ill(1, lifecycle.PodProblemCrashLoopBackOff, time.Minute), true, "Wait QuorumBack e (CrashLoopBackOff)"},
 		"NoNode":    {"an autoscaler gets its time", 1, ill(1, lifecycle.PodProblemUnschedulable, time.Minute), false, "Blocked Unschedulable"},
-		"NoNode2":   {"and that is not for ever", 1, ill(1, lifecycle.PodProblemUnschedulable, time.Hour), true, "Blocked Unschedulable"},
+		"NoNode2":   {"but not forever", 1, ill(1, lifecycle.PodProblemUnschedulable, time.Hour), true, "Blocked Unschedulable"},
 		"FirstOf2":  {"the other has the old spec", 2, ill(2, lifecycle.PodProblemCrashLoopBackOff, time.Minute).with("e-1", old), true, "Wait QuorumBack e (CrashLoopBackOff)"},
 		"SecondOf2": {"the other ran with the same", 2, ill(2, lifecycle.PodProblemCrashLoopBackOff, time.Minute), false, "Wait QuorumBack e (QuorumAway)"},
 		"Of3":       {"two others could show it", 3, ill(3, lifecycle.PodProblemImagePullBackOff, time.Minute).with("e-1", old).with("e-2", old), false, "Blocked ImagePullBackOff"},
@@ -83,8 +82,8 @@ func TestAChangeThatTakesTheQuorumIsSuspect(t *testing.T) {
 	}
 }
 
-// The way back of the only member is one restart, too.
-func TestTheWayBackOfTheOnlyMember(t *testing.T) {
+// The rollback of the only member is one restart, too.
+func TestRollbackOfTheOnlyMember(t *testing.T) {
 	for _, what := range []lifecycle.PodProblem{lifecycle.PodProblemImagePullBackOff, lifecycle.PodProblemCrashLoopBackOff} {
 		back := told(wanted(1), serving(1))
 		seen := serving(1).silent().with("e-0", func(m *etcd.Member) { m.Set.Revision, m.Pod.Revision = "failed", "failed" }).
@@ -96,8 +95,8 @@ func TestTheWayBackOfTheOnlyMember(t *testing.T) {
 	}
 }
 
-// The way back from a version that never ran is one restart, and nothing of it is for good.
-func TestTheWayBackFromAFailedUpgrade(t *testing.T) {
+// The rollback from a version that never ran is one restart, and not irreversible.
+func TestRollbackOfFailedUpgrade(t *testing.T) {
 	back := wanted(3)
 	back.Spec.Version = "3.5.35"
 	seen := serving(3)
@@ -112,7 +111,7 @@ func TestTheWayBackFromAFailedUpgrade(t *testing.T) {
 	}
 }
 
-func TestTheLastStepOfAMinorUpgradeIsForGood(t *testing.T) {
+func TestLastStepOfMinorUpgradeIsIrreversible(t *testing.T) {
 	want := wanted(3)
 	want.Spec.Version = "3.6"
 	seen := serving(3)
@@ -137,8 +136,8 @@ func TestTheLastStepOfAMinorUpgradeIsForGood(t *testing.T) {
 	}
 }
 
-// What was wished is no fault, even if it is finished as one.
-func TestTheCauseOfADismissal(t *testing.T) {
+// A requested removal has the cause SpecChange, although it has the intent of a repair.
+func TestCauseOfDeleteMember(t *testing.T) {
 	left := func(m *etcd.Member) { m.Role, m.ID, m.Joined = etcd.Outside, 0, false }
 	for size, cause := range map[int32]lifecycle.Cause{2: lifecycle.CauseSpecChange, 3: lifecycle.CauseFault} {
 		d := etcd.Planner{}.Next(wanted(size), serving(3).with("e-2", left).World, noon)
@@ -148,8 +147,8 @@ func TestTheCauseOfADismissal(t *testing.T) {
 	}
 }
 
-// Nor is it a fault that a member that was just added does not run yet.
-func TestTheCauseOfAStart(t *testing.T) {
+// A new member that does not run yet is not a fault either.
+func TestCauseOfStartMember(t *testing.T) {
 	for joined, cause := range map[bool]lifecycle.Cause{false: lifecycle.CauseSpecChange, true: lifecycle.CauseFault} {
 		unset := func(m *etcd.Member) { m.Set, m.Joined = etcd.Set{}, joined }
 		if !joined {
@@ -177,7 +176,7 @@ func TestEvidence(t *testing.T) {
 }
 
 // Volumes only grow, so a rollback keeps their present size, and changes nothing else.
-func TestARollbackKeepsTheSizeOfVolumes(t *testing.T) {
+func TestRollbackKeepsVolumeSize(t *testing.T) {
 	sized := func(size string, medium etcdv1.Medium) *etcdv1.EtcdCluster {
 		c := wanted(3)
 		c.Spec.Storage.Medium, c.Spec.Storage.Size = medium, nil
