@@ -54,7 +54,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		missingStatefulSet(goal, seen),     // nor does recreating a StatefulSet whose volume exists
 		authorityMismatch(goal, seen, now), // only a restart helps a member that refuses certificates
 		otherCluster(want, seen),           // a snapshot restored in place
-		divided(seen),                      // two lists of members, and no way to tell which is right
+		divided(seen),                      // two member lists, and no evidence which is right
 		memberListDenied(goal, seen),       // etcd denies the operator the member list
 		noQuorum(goal, seen, now),          // nothing destructive: waits for pods, or reports lost data
 		unidentified(goal, seen),           // removes nothing while a member's identity is unclear

@@ -67,10 +67,10 @@ func TestPreview(t *testing.T) {
 			"AddLearner e-3", "StartMember e-3", "(CaughtUp e-3)", "Promote e-3", "AddToService e-3",
 			"AddLearner e-4", "StartMember e-4", "(CaughtUp e-4)", "Promote e-4", "AddToService e-4", "Settled AsDeclared",
 		}, "\n")},
-		"Shrink": {"the newest goes", resized(2), serving(3).World, strings.Join([]string{
+		"Shrink": {"the newest is removed", resized(2), serving(3).World, strings.Join([]string{
 			"RemoveMember e-2: 2 of 2 voters serve, none may fail", "DeleteMember e-2: 2 of 2 voters serve, none may fail", "Settled AsDeclared",
 		}, "\n")},
-		"Upgrade": {"followers first, the leader moved away before its turn", wanted(3), older.World, strings.Join([]string{
+		"Upgrade": {"followers first, the leadership moves before the leader restarts", wanted(3), older.World, strings.Join([]string{
 			"Restart e-1: 2 of 3 voters serve, none may fail", "(Serving e-1)",
 			"Restart e-2: 2 of 3 voters serve, none may fail", "(Serving e-2)",
 			"MoveLeader e-1: 3 of 3 voters serve, 1 member may fail",

@@ -121,6 +121,6 @@ func unidentified(want desired, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("MemberUnidentified", fmt.Sprintf(
-		"etcd lists the member %s (%s), and %s does not answer: Governor cannot tell whether they are the same, and removes neither. "+
+		"etcd lists the member %s (%s), and %s does not answer: Governor does not know whether they are the same, and removes neither. "+
 			"Let %s start, or remove the member %s with etcdctl.", entry.Name, entry.PeerURL, m.Name, m.Name, entry.Name))
 }

@@ -25,7 +25,7 @@ func TestLinearizability(t *testing.T) {
 		want    bool
 	}{
 		"Plain":      {"a read sees the last write", []porcupine.Operation{write("a", 1, 2, false), read("a", 3, 4)}, true},
-		"Lost":       {"an acknowledged write is gone", []porcupine.Operation{write("a", 1, 2, false), read("", 3, 4)}, false},
+		"Lost":       {"an acknowledged write is lost", []porcupine.Operation{write("a", 1, 2, false), read("", 3, 4)}, false},
 		"Stale":      {"a read sees what was overwritten", []porcupine.Operation{write("a", 1, 2, false), write("b", 3, 4, false), read("a", 5, 6)}, false},
 		"Late":       {"a write without an answer may happen later", []porcupine.Operation{write("a", 1, 2, true), read("", 3, 4), read("a", 5, 6)}, true},
 		"Concurrent": {"either order explains it", []porcupine.Operation{write("a", 1, 9, false), read("", 2, 3), read("a", 4, 5)}, true},

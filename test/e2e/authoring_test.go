@@ -41,7 +41,7 @@ func removed(t *testing.T, manifest string) {
 	})
 }
 
-// The guide for authors from nothing to an upgrade, as a reader with a cluster goes through it.
+// The guide for authors from an empty directory to an upgrade, on a cluster.
 func TestAuthoringGuide(t *testing.T) {
 	t.Parallel()
 	root, err := filepath.Abs("../..")

@@ -235,23 +235,23 @@ func TestEtcdOrphansContinueToServe(t *testing.T) {
 		}
 		return nil
 	})
-	same("the StatefulSets are gone")
+	same("the StatefulSets are deleted")
 	if err := api.Delete(t.Context(), c.get(t), client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the second cluster is gone, and all that it owned", func(ctx context.Context) error {
+	eventually(t, "the second cluster and its objects are deleted", func(ctx context.Context) error {
 		if _, err := c.read(ctx); !apierrors.IsNotFound(err) {
 			return fmt.Errorf("%w: %w", errNotYet, err)
 		}
 		return nil
 	})
-	same("the second cluster is gone")
+	same("the second cluster is deleted")
 }
 
 // gone waits until only the given number of volumes is left of the cluster.
 func (c *cluster) gone(t *testing.T, volumes int) {
 	t.Helper()
-	eventually(t, "the cluster is gone", func(ctx context.Context) error {
+	eventually(t, "the cluster is deleted", func(ctx context.Context) error {
 		left, err := c.belongings(ctx, serves()...)
 		stored, err2 := c.belongings(ctx, stores()...)
 		if err != nil || err2 != nil || len(left) > 0 || len(stored) != volumes {

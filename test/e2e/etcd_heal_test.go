@@ -62,7 +62,7 @@ func replaced(t *testing.T, before, after *etcdv1.EtcdCluster, gone string) {
 	t.Helper()
 	of := func(m etcdv1.MemberStatus) bool { return m.Name == gone }
 	if slices.ContainsFunc(after.Status.Members, of) {
-		t.Errorf("%s must not come back: %+v", gone, after.Status.Members)
+		t.Errorf("%s must not return: %+v", gone, after.Status.Members)
 	}
 	before = before.DeepCopy()
 	before.Status.Members = slices.DeleteFunc(before.Status.Members, of)

@@ -37,7 +37,7 @@ func (c *cluster) running(t *testing.T, version string) *etcdv1.EtcdCluster {
 		}
 	}
 	if v := obj.Status.Version; v.Current != version || v.Target != version {
-		t.Errorf("the status tells versions %+v, want %s", v, version)
+		t.Errorf("the status has the versions %+v, want %s", v, version)
 	}
 	return obj
 }
@@ -185,7 +185,7 @@ func TestEtcdUpgradesThroughEveryMinorRelease(t *testing.T) {
 	c.Apply(t, version("3.5"))
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "VersionRefused")
 	if obj.Status.Version.Current != "3.6.16" || obj.Status.ReadyReplicas != 1 {
-		t.Errorf("nothing must change when a release cannot be gone back to: %+v", obj.Status)
+		t.Errorf("a refused downgrade must not change anything: %+v", obj.Status)
 	}
 	c.Apply(t, version("3.6"))
 	c.settled(t)

@@ -144,7 +144,7 @@ func TestEtcdInvalidFlagStopsAtFirstMember(t *testing.T) {
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--no-such-flag=1"} })
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "ChangeFailed")
-	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "It has not run since it was changed") || obj.Status.ReadyReplicas != 2 {
+	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "It has not run since its last change") || obj.Status.ReadyReplicas != 2 {
 		t.Errorf("the message is %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = nil })

@@ -69,6 +69,6 @@ func TestEtcdForegroundDeletionOfParentWaitsForPolicy(t *testing.T) {
 		t.Errorf("there are %v, %v, and there were %v", now, err, before)
 	}
 	must(t, "delete", "operationpolicy", c.key.Namespace)
-	eventually(t, "the parent goes after the cluster", func(ctx context.Context) error { return isGone(ctx, parent) })
+	eventually(t, "the parent is deleted after the cluster", func(ctx context.Context) error { return isGone(ctx, parent) })
 	c.gone(t, 1)
 }

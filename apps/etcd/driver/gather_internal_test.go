@@ -38,9 +38,9 @@ func TestOwned(t *testing.T) {
 		"Ours":        {"its StatefulSet is ours", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "ours"), mine, true},
 		"Going":       {"its StatefulSet is being deleted, and it still runs", "my-etcd-0-0", "", controller("StatefulSet", "my-etcd-0", "going"), mine, true},
 		"Theirs":      {"its StatefulSet is of an earlier cluster", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "theirs"), mine, false},
-		"Gone":        {"its StatefulSet is gone, and it goes, too", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "gone"), mine, false},
-		"Orphan":      {"its StatefulSet left it behind, and its answer proves who it is", "my-etcd-0-0", "c1", nil, mine, true},
-		"EarlyOrphan": {"nothing proves yet who it is", "my-etcd-0-0", "", nil, mine, false},
+		"Gone":        {"its StatefulSet is deleted, and so will it be", "my-etcd-0-0", "c1", controller("StatefulSet", "my-etcd-0", "gone"), mine, false},
+		"Orphan":      {"its StatefulSet orphaned it, and its answer proves its identity", "my-etcd-0-0", "c1", nil, mine, true},
+		"EarlyOrphan": {"nothing proves its identity yet", "my-etcd-0-0", "", nil, mine, false},
 		"OtherName":   {"a copy of a member's pod", "another-0", "c1", nil, mine, false},
 		"Earlier":     {"it runs on the volume of an earlier cluster", "my-etcd-0-0", "c1", nil, "my-etcd-0-abcdefgh", false},
 	}

@@ -36,7 +36,7 @@ func TestIdentifyByURL(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := identify(plain(c.domain), 1, []*pb.Member{{ID: 0xf0, PeerURLs: c.urls}}, nil, map[string]bool{"my-etcd-3": true})[0]
 			if got.name != c.want || got.unmanaged != c.unmanaged {
-				t.Errorf("%s: got %s, stranger %v", c.reason, got.name, got.unmanaged)
+				t.Errorf("%s: got %s, unmanaged %v", c.reason, got.name, got.unmanaged)
 			}
 		})
 	}

@@ -110,7 +110,7 @@ func TestHealthTimesForget(t *testing.T) {
 		t.Errorf("a forgotten member is healthy since %s", got)
 	}
 	if p.forget(want.UID, nil); len(p.entries) != 1 {
-		t.Errorf("clusters that are gone are kept: %v", p.entries)
+		t.Errorf("deleted clusters are kept: %v", p.entries)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestVolume(t *testing.T) {
 		"None":     {"no claim", etcdv1.Persistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
 		"Whole":    {"a claim, and nothing is known against it", etcdv1.Persistent, etcd.Member{}, claim, "exit", whole},
 		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.Persistent, etcd.Member{}, unlabeled, "exit", stripped},
-		"Lost":     {"etcd says that it found nothing behind a shut door", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapDisabled}, claim, empty, lost},
+		"Lost":     {"etcd reports an empty directory with a disabled bootstrap", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapDisabled}, claim, empty, lost},
 		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapJoin}, claim, empty, whole},
 		"Volatile": {"data as long as there is a StatefulSet", etcdv1.Memory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
 		"Gone":     {"and no longer", etcdv1.Memory, etcd.Member{}, nil, "", etcd.Volume{}},

@@ -23,8 +23,8 @@ func TestOrphanedPodKeepsDeletedClaim(t *testing.T) {
 	}{
 		"Orphan": {"the pod stays", &corev1.Pod{}, true},
 		"Going":  {"the pod ends, and the claim with it", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: going}}, false},
-		"Owned":  {"the pod goes with its StatefulSet", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlled}}, false},
-		"None":   {"the claim is the rest of a member that is gone", nil, false},
+		"Owned":  {"the pod is deleted with its StatefulSet", &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: controlled}}, false},
+		"None":   {"the claim is a remnant of a deleted member", nil, false},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -40,7 +40,7 @@ func TestObstacle(t *testing.T) {
 	}{
 		"None":       {"all names are free", &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, etcd.Obstacle{}},
 		"Held":       {"a finalizer of another keeps it", &appsv1.StatefulSet{ObjectMeta: going(time.Second, "example.com/hold")}, stuck},
-		"Foreground": {"it goes when its pod has gone", &appsv1.StatefulSet{ObjectMeta: going(time.Second, "foregroundDeletion")}, etcd.Obstacle{}},
+		"Foreground": {"it is deleted after its pod", &appsv1.StatefulSet{ObjectMeta: going(time.Second, "foregroundDeletion")}, etcd.Obstacle{}},
 		"Slow": {
 			"its pod does not go", &appsv1.StatefulSet{ObjectMeta: going(time.Hour, "foregroundDeletion")},
 			etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true},

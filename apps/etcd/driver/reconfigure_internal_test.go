@@ -74,8 +74,8 @@ func TestReconfigureRetriesWithOtherMembers(t *testing.T) {
 	}{
 		"Fine":     {"the leader does it", []error{nil, nil}, []int{1, 0}, nil},
 		"Deluded":  {"a member that takes its peers for disconnected refuses for ever", []error{rpctypes.ErrGRPCUnhealthy, nil}, []int{1, 1}, nil},
-		"Gone":     {"the leader has just died", []error{gone, nil}, []int{1, 1}, nil},
-		"Done":     {"the one that died has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
+		"Gone":     {"the leader has just failed", []error{gone, nil}, []int{1, 1}, nil},
+		"Done":     {"the failed member has done it", []error{gone, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
 		"Silent":   {"what it proposed to a leader that died is lost", []error{errSilent, nil}, []int{1, 1}, nil},
 		"Slow":     {"it was only slow, and has done it", []error{errSilent, rpctypes.ErrGRPCPeerURLExist}, []int{1, 1}, nil},
 		"Sick":     {"a refusal by all members is final for seconds", []error{rpctypes.ErrGRPCUnhealthy, rpctypes.ErrGRPCUnhealthy}, []int{1, 1}, sick},

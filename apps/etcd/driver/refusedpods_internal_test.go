@@ -45,9 +45,9 @@ func TestRefusedPodsAreReported(t *testing.T) {
 		t.Errorf("it says %q", said)
 	}
 	if said := problem(etcd.Member{Name: "e-0", Pod: etcd.Pod{Exists: true}}); said != "" {
-		t.Errorf("of a pod that is there it says %q", said)
+		t.Errorf("for an existing pod the problem is %q", said)
 	}
 	if said := problem(etcd.Member{Name: "e-0", Since: noon.Add(-time.Second)}); said != "" {
-		t.Errorf("of a pod that has just gone it says %q", said)
+		t.Errorf("for a pod that was just deleted the problem is %q", said)
 	}
 }

@@ -66,7 +66,7 @@ func TestSentinelQueriesEachLeaderPeriodically(t *testing.T) {
 		want, s := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e"}}, newSentinel()
 		s.record(want, []answer{{status: &pb.StatusResponse{Leader: 1}}}, time.Now())
 		if due := s.dueBy(time.Now()); len(due) != 0 {
-			t.Errorf("a turn has just asked, and %v are due", due)
+			t.Errorf("a reconcile has just queried, and %v are due", due)
 		}
 		time.Sleep(guardInterval)
 		if due := s.dueBy(time.Now()); len(due) != 1 {

@@ -147,7 +147,7 @@ func TestCorrectedSecretIsUsedAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if problem := observe(); problem != "" {
-		t.Errorf("it was mended, but %q", problem)
+		t.Errorf("it was corrected, but %q", problem)
 	}
 	if before := reads; observe() != "" || reads != before {
 		t.Errorf("sound Secrets were read again, %d times", reads-before)

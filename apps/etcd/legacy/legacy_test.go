@@ -111,7 +111,7 @@ func forget(c *etcdv1.EtcdCluster) *etcdv1.EtcdCluster {
 	return c
 }
 
-// expressible is the wish without what the schema of v1beta2 refuses to change.
+// expressible is the spec without the fields that the schema of v1beta2 makes immutable.
 func expressible(now *etcdv1.EtcdCluster, wish v1beta2.ClusterSpec) v1beta2.ClusterSpec {
 	shown, _ := legacy.FromV1(now)
 	wish.TLS = shown.Spec.TLS

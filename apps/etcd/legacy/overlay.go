@@ -9,7 +9,7 @@ import (
 )
 
 // change writes the new value if it is another than the old one was. A field that
-// nobody touched keeps what the other version could not express.
+// was not changed keeps what the other version could not express.
 func change[V any](field *V, old, now V) {
 	if !same(old, now) {
 		*field = now
@@ -85,7 +85,7 @@ func pod(s v1beta2.ClusterSpec) v1beta2.PodPolicy {
 	return *s.Pod
 }
 
-// statusToLegacy tells the observed state in the legacy words.
+// statusToLegacy reports the observed state in the terms of the legacy API.
 func statusToLegacy(in *etcdv1.EtcdCluster) v1beta2.ClusterStatus {
 	s := in.Status
 	if !observed(s) {
@@ -111,8 +111,7 @@ func statusToLegacy(in *etcdv1.EtcdCluster) v1beta2.ClusterStatus {
 	return out
 }
 
-// phases: the legacy API knows no phase that heals; Failed is terminal there, so
-// nothing is told as Failed.
+// phases maps to the legacy phases. Failed is terminal in the legacy API, so no phase maps to it.
 var phases = map[etcdv1.Phase]string{
 	etcdv1.Creating: "Creating", etcdv1.Running: running, etcdv1.Degraded: running,
 	etcdv1.Unavailable: running, etcdv1.Deleting: running,

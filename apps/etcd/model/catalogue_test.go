@@ -13,7 +13,7 @@ import (
 var notModelled = map[string]string{
 	"service-":               "the model has no Services: they are resources that the engine applies",
 	"endpointslice-":         "the model has no EndpointSlices: no rule reads them",
-	"configmap-":             "the model applies every door in each turn, as the engine does: what is edited or deleted is put back before a rule sees it",
+	"configmap-":             "the model applies every bootstrap ConfigMap in each reconcile, as the engine does: edits and deletions are reverted before a rule observes them",
 	"secret-":                "the model has no certificates: worlds with swapped authorities are in the tables of TestNext",
 	"poddisruptionbudget-":   "the model evicts nothing",
 	"networkpolicy-":         "the model's network is cut by faults of its own",

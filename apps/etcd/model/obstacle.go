@@ -28,7 +28,7 @@ func (m *Model) LetGo() { clear(m.held) }
 // have.
 func (m *Model) TakeName(name string) { m.taken[name] = true }
 
-// Mend implements sim.Mendable: somebody takes the finalizers away.
+// Mend implements sim.Mendable: it removes the finalizers.
 func (m *Model) Mend() { m.LetGo() }
 
 func (m *Model) tickHeld() {
