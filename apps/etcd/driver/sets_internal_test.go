@@ -15,8 +15,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// A StatefulSet that an admission webhook keeps as it is counts as edited until the
-// declaration was applied once, and again when it has another generation or lost labels.
+// A StatefulSet that an admission webhook keeps unchanged counts as edited until the declaration
+// was applied once. It counts again after another generation or a loss of labels.
 func TestEditIsRevertedOncePerGeneration(t *testing.T) {
 	want := plain("")
 	want.Spec.Size = 1

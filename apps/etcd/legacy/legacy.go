@@ -1,7 +1,6 @@
-// Package legacy converts between the legacy API v1beta2 and v1, without losing
-// anything. What one version cannot express is kept in the status of the other: the
-// API server keeps the status over every write of the object and drops it from a
-// new object, so a client can neither lose it nor make it up
+// Package legacy converts between the legacy API v1beta2 and v1 without loss. The status of one
+// version keeps what the other cannot express. The API server keeps the status over every write
+// of the object and drops it from a new object. A client can therefore neither lose nor forge it
 // (docs/adr/0023-what-a-version-cannot-say-is-in-its-status.md).
 package legacy
 
