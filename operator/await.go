@@ -11,16 +11,16 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 )
 
-// patience between two questions whether the API server is there.
-var patience = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Steps: 9, Cap: 2 * time.Second}
+// readyBackoff is the interval between two requests for the API server's readiness.
+var readyBackoff = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 1.5, Steps: 9, Cap: 2 * time.Second}
 
-// settling is how long an API server that answers may not call itself ready, before it is taken as it is: it may not let
-// this account ask.
-const settling = 30 * time.Second
+// readyTimeout is how long an API server may answer without being ready before the operator starts anyway: this account
+// may not be permitted to read /readyz.
+const readyTimeout = 30 * time.Second
 
-// awaitAPI returns when the API server is ready. A process that ended because there is none, or because a new one forbids
-// everything until it knows the roles, would be started again ever later: the kubelet's patience with crashes ends at
-// five minutes, and so long nobody would be there when the API server is back.
+// awaitAPI returns when the API server is ready. If the process exited instead, without an API server or while a new one
+// refuses all requests until it has loaded the roles, the kubelet would restart it with a backoff of up to five minutes.
+// No operator would then run when the API server returns.
 func awaitAPI(ctx context.Context, cfg *rest.Config) error {
 	client, err := rest.HTTPClientFor(cfg)
 	if err != nil {
@@ -31,17 +31,17 @@ func awaitAPI(ctx context.Context, cfg *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("the API server's address %q: %w", cfg.Host, err)
 	}
-	told, answers := false, time.Time{}
-	return patience.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
+	logged, answers := false, time.Time{}
+	return readyBackoff.DelayFunc().Until(ctx, true, false, func(ctx context.Context) (bool, error) {
 		ready, err := ask(ctx, client, server.JoinPath("readyz").String())
-		if err != nil && !told {
+		if err != nil && !logged {
 			ctrl.Log.Info("waiting for the API server", "because", err.Error())
-			told = true
+			logged = true
 		}
 		if err == nil && answers.IsZero() {
 			answers = time.Now()
 		}
-		return ready || err == nil && time.Since(answers) > settling, nil
+		return ready || err == nil && time.Since(answers) > readyTimeout, nil
 	})
 }
 

@@ -9,39 +9,39 @@ import (
 )
 
 const (
-	// thrift is the collector's percentage: an operator costs memory all day, and processor
-	// time now and then. Were it more in a hurry, what stays would lie scattered after it.
-	thrift = 25
-	// hurried is how soon after another a collection says that there is much to do.
-	hurried = 2 * time.Second
-	// lull is after how long without a collection there is not any more.
-	lull = 5 * time.Second
+	// gcPercent is the GC percentage. An operator uses memory all day, and CPU only now and
+	// then. A larger value would leave the live heap fragmented after a burst.
+	gcPercent = 25
+	// burstInterval is the maximum time between two collections of a burst.
+	burstInterval = 2 * time.Second
+	// burstEnd is the time without a collection after which a burst has ended.
+	burstEnd = 5 * time.Second
 )
 
-// collector gives the memory back that was needed in a hurry when the hurry is over: the
-// runtime itself would keep it until the next collection, which at rest is far away.
+// collector returns memory to the system at the end of a burst. The runtime itself would
+// keep it until the next collection, which on an idle operator comes much later.
 type collector struct {
 	now    func() time.Time
 	giveUp func()
 
-	mu     sync.Mutex
-	last   time.Time
-	hurry  bool
-	settle *time.Timer
+	mu    sync.Mutex
+	last  time.Time
+	burst bool
+	end   *time.Timer
 }
 
-// tendMemory begins. GOGC wins. Nobody can ask for a profile, for which the runtime would
-// keep who asked for memory: a page of its own for most of them.
-func tendMemory() {
+// tuneMemory configures the garbage collector. GOGC takes precedence. It disables memory
+// profiles, which no endpoint serves and for which the runtime would record allocations.
+func tuneMemory() {
 	runtime.MemProfileRate = 0
 	if os.Getenv("GOGC") != "" {
 		return
 	}
-	debug.SetGCPercent(thrift)
+	debug.SetGCPercent(gcPercent)
 	(&collector{now: time.Now, giveUp: debug.FreeOSMemory}).follow()
 }
 
-// follow has every collection noted, by garbage that is made for it.
+// follow calls ran after every collection, through the cleanup of an unreachable object.
 func (c *collector) follow() {
 	runtime.AddCleanup(new([64]byte), func(c *collector) {
 		c.ran()
@@ -49,25 +49,25 @@ func (c *collector) follow() {
 	}, c)
 }
 
-// ran notes a collection.
+// ran records a collection.
 func (c *collector) ran() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	soon := c.now().Sub(c.last) < hurried
+	soon := c.now().Sub(c.last) < burstInterval
 	c.last = c.now()
 	switch {
-	case c.hurry:
-		c.settle.Reset(lull)
+	case c.burst:
+		c.end.Reset(burstEnd)
 	case soon:
-		c.hurry = true
-		c.settle = time.AfterFunc(lull, c.rest)
+		c.burst = true
+		c.end = time.AfterFunc(burstEnd, c.endBurst)
 	}
 }
 
-// rest ends the hurry.
-func (c *collector) rest() {
+// endBurst returns the memory of a burst.
+func (c *collector) endBurst() {
 	c.mu.Lock()
-	c.hurry = false
+	c.burst = false
 	c.mu.Unlock()
 	c.giveUp()
 }

@@ -15,21 +15,21 @@ func TestCollector(t *testing.T) {
 			c.ran()
 		}
 	}
-	collect(time.Minute, 10*time.Second, hurried)
-	if c.hurry {
-		t.Error("now and then is no hurry")
+	collect(time.Minute, 10*time.Second, burstInterval)
+	if c.burst {
+		t.Error("two separate collections are no burst")
 	}
 	collect(time.Second, time.Second, time.Minute)
-	if !c.hurry || given != 0 {
-		t.Errorf("in a hurry: %t, memory was given back %d times", c.hurry, given)
+	if !c.burst || given != 0 {
+		t.Errorf("in a burst: %t, memory was returned %d times", c.burst, given)
 	}
-	c.settle.Stop()
-	c.rest()
-	if c.hurry || given != 1 {
-		t.Errorf("after the hurry, still in it: %t, memory was given back %d times", c.hurry, given)
+	c.end.Stop()
+	c.endBurst()
+	if c.burst || given != 1 {
+		t.Errorf("after the burst, still in it: %t, memory was returned %d times", c.burst, given)
 	}
-	if collect(lull); c.hurry {
-		t.Error("giving back is a collection too, and no hurry")
+	if collect(burstEnd); c.burst {
+		t.Error("returning memory is a collection too, and no burst")
 	}
 }
 

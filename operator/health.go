@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 )
 
-// health serves the probes as long as the process lives. Managers come and go, and the kubelet must not restart a
-// container that waits for the API server.
+// health serves the probes for the whole process, across its managers. The kubelet must not restart a container that
+// waits for the API server.
 type health struct {
 	ready atomic.Pointer[healthz.Handler]
 }
@@ -33,7 +33,7 @@ func (h *health) listen(ctx context.Context, address string) error {
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			ctrl.Log.Error(err, "the health probes are not served any more")
+			ctrl.Log.Error(err, "the health probes are no longer served")
 		}
 	}()
 	return nil
@@ -51,7 +51,7 @@ func (h *health) paths() http.Handler {
 	return mux
 }
 
-// readyz is that of the manager that runs, if one does.
+// readyz serves the checks of the running manager, or 503 without one.
 func (h *health) readyz(w http.ResponseWriter, r *http.Request) {
 	if handler := h.ready.Load(); handler != nil {
 		handler.ServeHTTP(w, r)

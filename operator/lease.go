@@ -18,14 +18,14 @@ import (
 )
 
 var (
-	// errResigned says that the leader could not renew its lease and has stopped acting before another can lead.
+	// errResigned reports that the leader could not renew its lease and has stopped acting before another can lead.
 	errResigned = errors.New("the lease could not be renewed")
-	// errOverrun says that a step was still under way when the lease ended. Only the end of the process stops it.
+	// errOverrun reports that a step was still under way when the lease expired. Only the exit of the process stops it.
 	errOverrun = errors.New("the lease ended while a step was still under way")
 )
 
-// candidate is what one process keeps of the election while managers come and go. Its identity is the same in all of
-// them, so that a lease nobody has taken meanwhile is renewed at once.
+// candidate is the state of the election that one process keeps across its managers. All of them have the same identity,
+// so that a new manager renews a lease at once if no other process has taken it.
 type candidate struct {
 	identity string
 
@@ -53,13 +53,13 @@ func (c *candidate) unchanged(raw []byte) time.Duration {
 }
 
 // lease is the lock of one manager. The leader resigns when it could not renew the lease for two thirds of its duration.
-// That leaves a third for what is under way to end, and is sooner than client-go's elector gives up.
+// The last third is for steps under way to finish, and client-go's elector would give up later.
 type lease struct {
 	resourcelock.Interface
 	candidate *candidate
 	duration  time.Duration
 	resign    func(error)
-	// over is closed when another may lead and this process has to be at rest.
+	// over is closed when the lease expires: another process may lead, and this one must not act.
 	over chan struct{}
 
 	mu       sync.Mutex
@@ -72,7 +72,7 @@ func newLease(lock resourcelock.Interface, c *candidate, duration time.Duration,
 	return &lease{Interface: lock, candidate: c, duration: duration, resign: resign, over: make(chan struct{})}
 }
 
-// lock is the lease in the API. Its client gives up in time to try again before the lease lapses.
+// lock returns the Lease in the API. Its client times out early enough for a retry before the lease expires.
 func (o *flags) lock(cfg *rest.Config, identity string) (*resourcelock.LeaseLock, error) {
 	space := o.leaderSpace
 	if space == "" {
@@ -94,10 +94,10 @@ func (o *flags) lock(cfg *rest.Config, identity string) (*resourcelock.LeaseLock
 	}, nil
 }
 
-// Get implements resourcelock.Interface. A lease that this process has seen unchanged for its whole duration is free,
-// also if the elector is new: another leader has not renewed it. While this process leads, the lease of another means
-// that it was taken away, and the leader resigns at once. After that the lease is left alone:
-// to release one that cannot be reached would take longer than it lasts.
+// Get implements resourcelock.Interface. A lease that this process has observed unchanged for its whole duration is free,
+// also for a new elector: the other leader has not renewed it. If another process holds the lease while this one leads,
+// the leader resigns at once. After that, this process does not write the lease: the release of an unreachable lease
+// would take longer than the lease is valid.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	if l.hasResigned() {
 		return nil, nil, errResigned
@@ -127,7 +127,7 @@ func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRec
 	if l.hasResigned() {
 		return errResigned
 	}
-	began := time.Now() // others count from when they see it, which is later
+	began := time.Now() // other processes count from a later time, when they observe the renewal
 	if err := put(ctx, record); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRec
 	if record.HolderIdentity == l.Identity() && !l.resigned {
 		l.renewed(began)
 	}
-	if record.HolderIdentity == "" { // released, which happens when nothing acts any more
+	if record.HolderIdentity == "" { // released, which happens after all steps have stopped
 		l.until = time.Time{}
 		l.rest()
 	}
@@ -174,15 +174,15 @@ func (l *lease) hasResigned() bool {
 	return l.resigned
 }
 
-// held reports whether this process may act. It is asked before each step, because a process that was suspended goes on
-// in the middle of one.
+// held reports whether this process may act. It is checked before each step, because a suspended process may resume
+// after the lease has expired.
 func (l *lease) held() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.resigned && time.Now().Before(l.until)
 }
 
-// end is closed when another may lead. There is none without leader election.
+// end is closed when another process may lead; nil without leader election.
 func (l *lease) end() <-chan struct{} {
 	if l == nil {
 		return nil

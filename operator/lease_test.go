@@ -165,7 +165,7 @@ func TestLeaderResignsInTimeAndLeadsAgainAtOnce(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		p.line.cut.Store(false)
 		if again := p.until(t, true); again > 2*time.Second {
-			t.Errorf("it leads %s after the outage, and nobody else could have", again)
+			t.Errorf("it leads %s after the outage, and no other replica could have", again)
 		}
 		stop()
 		running.Wait()

@@ -81,7 +81,7 @@ func (o Options) complete() (Options, error) {
 		return o, errors.New("operator.Options.Register is nil: an operator needs an application")
 	}
 	if len(o.Converted) > 0 && o.Conversions == nil {
-		return o, fmt.Errorf("operator.Options.Converted names %v, but Conversions is nil: nobody converts them", o.Converted)
+		return o, fmt.Errorf("operator.Options.Converted names %v, but Conversions is nil: no webhook converts them", o.Converted)
 	}
 	o.Version = cmp.Or(o.Version, "unreleased")
 	o.Lease = cmp.Or(o.Lease, o.Name+".governor.dev")

@@ -35,7 +35,7 @@ func TestMistakesOfAnAuthorAreNamed(t *testing.T) {
 		"NoName":     {"every other name is derived from it", Options{Register: none}, `Name ""`},
 		"BadName":    {"it becomes the name of objects", Options{Name: "Candy_1", Register: none}, `Name "Candy_1"`},
 		"NoApp":      {"an operator without applications does nothing", Options{Name: "candy"}, "Register is nil"},
-		"Conversion": {"somebody must answer the API server", Options{Name: "candy", Register: none, Converted: []string{"a.b"}}, "[a.b]"},
+		"Conversion": {"a webhook must answer the API server", Options{Name: "candy", Register: none, Converted: []string{"a.b"}}, "[a.b]"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,23 +9,22 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// brief is how long the API server may be away without harm: so far apart are the looks of watches that broke, then.
+// brief is the maximum length of an outage that needs no restart: broken watches then retry at most this far apart.
 const brief = 5 * time.Second
 
-// errOutage says that the API server was away and is ready again.
+// errOutage reports that the API server was unavailable and is ready again.
 var errOutage = errors.New("the API server was away")
 
-// outage notices that the API server is away by the requests that fail. Watches that live through an outage look again
-// ever later, after up to a minute (client-go's reflectors wait 30 s, and up to as long again). Who begins anew sees at
-// once.
+// outage detects an unavailable API server by failed requests. Watches retry after an outage with a backoff of up to a
+// minute (client-go's reflectors wait 30 s, and up to as long again). A restarted manager lists and watches at once.
 type outage struct{ noticed chan struct{} }
 
 func newOutage() *outage { return &outage{noticed: make(chan struct{}, 1)} }
 
-// listen returns the configuration with ears for failed requests.
+// listen returns the configuration with a transport that reports failed requests.
 func (o *outage) listen(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
-	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return ear{outage: o, RoundTripper: next} })
+	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper { return transport{outage: o, RoundTripper: next} })
 	return cfg
 }
 
@@ -47,19 +46,19 @@ func (o *outage) over(ctx context.Context, cfg *rest.Config) error {
 	}
 }
 
-// ear is a transport that tells of requests that failed for no fault of their own.
-type ear struct {
+// transport reports requests that failed because of the API server or the network.
+type transport struct {
 	http.RoundTripper
 	outage *outage
 }
 
 // RoundTrip implements http.RoundTripper.
-func (e ear) RoundTrip(request *http.Request) (*http.Response, error) {
+func (e transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := e.RoundTripper.RoundTrip(request)
 	if err != nil && request.Context().Err() == nil || err == nil && response.StatusCode >= http.StatusInternalServerError {
 		select {
 		case e.outage.noticed <- struct{}{}:
-		default: // somebody is looking already
+		default: // the outage is already being handled
 		}
 	}
 	return response, err

@@ -47,8 +47,8 @@ func call(ctx context.Context, t *testing.T, o *outage, s *server) {
 	}
 }
 
-// after runs an outage as long as the given time and returns whether the process begins anew, and how long afterwards.
-func after(t *testing.T, length time.Duration, ail func(*server) *atomic.Bool) (anew bool, later time.Duration) {
+// after runs an outage as long as the given time and returns whether the process restarts, and how long afterwards.
+func after(t *testing.T, length time.Duration, ail func(*server) *atomic.Bool) (restarts bool, later time.Duration) {
 	t.Helper()
 	s, o := &server{}, newOutage()
 	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
@@ -64,7 +64,7 @@ func after(t *testing.T, length time.Duration, ail func(*server) *atomic.Bool) (
 	return errors.Is(err, errOutage), time.Since(ended)
 }
 
-func TestAfterAnOutageTheProcessBeginsAnewAtOnce(t *testing.T) {
+func TestProcessRestartsAfterAnOutage(t *testing.T) {
 	ails := map[string]func(*server) *atomic.Bool{
 		"away":   func(s *server) *atomic.Bool { return &s.away },
 		"unwell": func(s *server) *atomic.Bool { return &s.unwell },
@@ -72,14 +72,14 @@ func TestAfterAnOutageTheProcessBeginsAnewAtOnce(t *testing.T) {
 	for name, ail := range ails {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if anew, later := after(t, 25*time.Second, ail); !anew || later > 2*time.Second {
-					t.Errorf("begins anew %v, %s after the API server was back", anew, later)
+				if restarts, later := after(t, 25*time.Second, ail); !restarts || later > 2*time.Second {
+					t.Errorf("restarts: %v, %s after the API server was back", restarts, later)
 				}
 			})
 		})
 		t.Run(name+" for a moment", func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				if anew, _ := after(t, time.Second, ail); anew {
+				if restarts, _ := after(t, time.Second, ail); restarts {
 					t.Error("watches that broke for a second look again by themselves")
 				}
 			})
@@ -87,7 +87,7 @@ func TestAfterAnOutageTheProcessBeginsAnewAtOnce(t *testing.T) {
 	}
 }
 
-// Who gives up a request has not met an outage.
+// A canceled request is no outage.
 func TestARequestThatIsGivenUpIsNoOutage(t *testing.T) {
 	s, o := &server{}, newOutage()
 	s.away.Store(true)

@@ -56,7 +56,7 @@ func runCommand(options Options) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctrl.SetLogger(logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: o.level()})))
-			tendMemory()
+			tuneMemory()
 			if o.leaseSeconds < 3 {
 				return fmt.Errorf("--leader-elect-lease-seconds=%d is too short: use 3 or more", o.leaseSeconds)
 			}
@@ -121,7 +121,7 @@ func (o *flags) run(ctx context.Context) error {
 	}
 }
 
-// live runs the operator until the context ends, an outage of the API server does, or the leader resigns.
+// live runs the operator until the context ends, an outage of the API server has ended, or the leader resigns.
 func (o *flags) live(ctx context.Context) error {
 	cfg, err := ctrl.GetConfig()
 	if err != nil {
@@ -147,8 +147,8 @@ func (o *flags) live(ctx context.Context) error {
 	return serve(ctx, mgr, op, term.end())
 }
 
-// serve returns why the context ended, when nothing acts any more. Another may lead then, also in this process. It returns
-// early if that takes until the lease is over, so that the process ends.
+// serve returns the cause of the context's end, after all steps have stopped. Then another leader may start, also in this
+// process. It returns early if the lease expires before that, so that the process exits.
 func serve(ctx context.Context, mgr manager.Manager, op *engine.Operator, over <-chan struct{}) error {
 	ended := make(chan error, 1)
 	go func() {
@@ -197,7 +197,7 @@ func (o *flags) manager(cfg *rest.Config, term *lease) (manager.Manager, *engine
 	return mgr, op, err
 }
 
-// outfit gives the manager all that it runs.
+// outfit adds the webhooks, the engine and the applications to the manager.
 func (o *flags) outfit(mgr manager.Manager, term *lease) (*engine.Operator, error) {
 	if err := o.webhooks.keep(mgr, o.Options); err != nil {
 		return nil, err
@@ -216,9 +216,9 @@ func (o *flags) outfit(mgr manager.Manager, term *lease) (*engine.Operator, erro
 	return op, o.Register(op)
 }
 
-// unthrottled leaves pacing to the API server, which knows its load and is fair. What
-// a watch brings is not compressed: a decompressor takes 40 KiB for as long as the
-// watch lives.
+// unthrottled disables the client's rate limit, because the API server limits requests by its
+// load (API Priority and Fairness). It disables compression, because each watch would keep a
+// decompressor of 40 KiB.
 func (o *flags) unthrottled(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS = -1
@@ -227,8 +227,8 @@ func (o *flags) unthrottled(cfg *rest.Config) *rest.Config {
 	return cfg
 }
 
-// terse has Kubernetes' own objects sent in their binary form. To renew the lease in JSON
-// would be a quarter of what an operator at rest does.
+// terse encodes Kubernetes' own objects as protobuf. Renewing the lease in JSON would be a
+// quarter of the CPU of an idle operator.
 func terse(cfg *rest.Config) *rest.Config {
 	cfg = rest.CopyConfig(cfg)
 	cfg.ContentType = runtime.ContentTypeProtobuf
@@ -258,8 +258,8 @@ func (o *flags) managerOptions(scheme *runtime.Scheme, term *lease) manager.Opti
 	return options
 }
 
-// metrics are served with the webhooks' certificate. An operator without webhooks makes
-// one that nobody knows, for the sake of encryption.
+// metrics are served with the webhooks' certificate. An operator without webhooks uses a
+// self-signed certificate, which only encrypts.
 func (o *flags) metrics() metricsserver.Options {
 	m := metricsserver.Options{BindAddress: o.metricsAddr}
 	if !o.secure {

@@ -36,7 +36,7 @@ func (p Project) edit(dir string, k Kind, all map[string]string) error {
 // announced is the program with the new kind.
 func (p Project) announced(program string, k Kind) (string, error) {
 	if !strings.Contains(program, "// governor:imports") || !strings.Contains(program, "// governor:register") {
-		return "", errors.New("main.go has lost its marks \"// governor:imports\" and \"// governor:register\", so nobody knows where to add the kind")
+		return "", errors.New("main.go has lost its marks \"// governor:imports\" and \"// governor:register\", so the position of the new kind is unknown")
 	}
 	return p.registered(program, []Kind{k}), nil
 }
@@ -45,7 +45,7 @@ func (p Project) announced(program string, k Kind) (string, error) {
 func (p Project) hooked(manager string, before Project) (string, error) {
 	was := `["` + before.resources() + `"]`
 	if !strings.Contains(manager, was) {
-		return "", fmt.Errorf("config/manager.yaml does not have the line %q in its webhooks, so nobody knows where to add the kind", "resources: "+was)
+		return "", fmt.Errorf("config/manager.yaml does not have the line %q in its webhooks, so the position of the new kind is unknown", "resources: "+was)
 	}
 	return strings.ReplaceAll(manager, was, `["`+p.resources()+`"]`), nil
 }

@@ -34,7 +34,7 @@ func apis() []func(*runtime.Scheme) error {
 }
 
 // What the operator may do, and nothing else. Why it may read and write Secrets, and
-// how to narrow that, is told in docs/adr/0008-secrets-everywhere.md.
+// how to narrow that, is in docs/adr/0008-secrets-everywhere.md.
 //
 // Of its own:
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=get;list;watch
@@ -121,14 +121,14 @@ func registerMemcached(op *engine.Operator) error {
 }
 
 const (
-	// tellWithin is for hundreds of caches at once: nobody looks at each within a second. The
+	// tellWithin is for hundreds of caches at once: no user reads each within a second. The
 	// one thing that a status remembers, the image of a spec without one, this operator
 	// would choose again.
 	tellWithin = time.Second
 	// gather is for how long news of a set's pods are gathered: a set of hundreds would
 	// otherwise take a turn for each of them.
 	gather = 100 * time.Millisecond
-	// recount is how often the numbers of a set are told whose pods start: to tell 500
+	// recount is how often the numbers of a set are reported while its pods start: to report 500
 	// names costs the API server as much as to make four pods.
 	recount = time.Second
 )

@@ -69,7 +69,7 @@ func rules(t *testing.T) []admissionregistrationv1.RuleWithOperations {
 	return all
 }
 
-// inEveryVersion are the rules with all versions of their kinds: whoever writes an
+// inEveryVersion are the rules with all versions of their kinds: a client that writes an
 // earlier one may ask in it what that would do.
 func inEveryVersion(t *testing.T, present []admissionregistrationv1.RuleWithOperations) []admissionregistrationv1.RuleWithOperations {
 	t.Helper()
@@ -112,7 +112,7 @@ func rule(gvk schema.GroupVersionKind) admissionregistrationv1.RuleWithOperation
 	}
 }
 
-// Every kind is advised on, the Service leads there, and nobody can be held up. The
+// Every kind is advised on, the Service leads there, and no request can be held up. The
 // name of the webhook is forever: see docs/adr/0007-one-webhook-that-always-allows.md.
 func TestTheWebhookIsInstalled(t *testing.T) {
 	service, config, previews := manifests(t)

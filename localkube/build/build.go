@@ -121,7 +121,7 @@ func (j *job) begin(ctx context.Context) (err error) {
 	if j.held, err = lock(ctx, j.lock, func() { j.show.set(j.row, locked) }); err != nil {
 		return err
 	}
-	if j.built() { // by whoever had the lock
+	if j.built() { // by the previous holder of the lock
 		j.end()
 		return nil
 	}
@@ -197,7 +197,7 @@ func counter(kind func(string) bool, tell func(int)) func(string) {
 }
 
 // lock waits for the file's lock, which its closing, or the end of this
-// process, gives back. busy is called if somebody else has it.
+// process, gives back. busy is called if another process holds it.
 func lock(ctx context.Context, path string, busy func()) (*os.File, error) {
 	if err := makeDir(filepath.Dir(path)); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func Main(args []string) int {
 }
 
 // run tells the commands that localkube gives itself from those that people give. The former are steps on the way into
-// a node, where nobody reads help and every millisecond is waited for.
+// a node, where help is not needed and every millisecond counts.
 func run(ctx context.Context, args []string) error {
 	if len(args) >= 2 {
 		switch args[0] {

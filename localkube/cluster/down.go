@@ -93,7 +93,7 @@ func (c *Cluster) leaveMachine() error {
 	return errors.Join(groupRoot.Remove(), removeHome())
 }
 
-// removeHome removes localkube's own folder, or empties it where somebody has mounted a disk on it.
+// removeHome removes localkube's own folder, or empties it if a disk is mounted on it.
 func removeHome() error {
 	err := os.RemoveAll(home)
 	if errors.Is(err, syscall.EBUSY) {

@@ -38,7 +38,7 @@ func missingAncestors(dir string) []string {
 	return missing
 }
 
-// removeCreated removes the folders that localkube made, innermost first, but keeps those that somebody uses now.
+// removeCreated removes the folders that localkube made, innermost first, but keeps those that are in use.
 func removeCreated() error {
 	for _, dir := range slices.Backward(readCreated()) {
 		err := os.Remove(dir)
@@ -74,7 +74,7 @@ func linkFile(from, to string) error {
 
 func sameStamp(a, b fs.FileInfo) bool { return a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) }
 
-// copyFile copies in one step: nobody sees half of the file.
+// copyFile copies atomically: no reader sees half of the file.
 func copyFile(from, to string) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return err

@@ -16,7 +16,7 @@ func lock(progress io.Writer) (unlock func(), err error) {
 		if err != nil {
 			return nil, err
 		}
-		// The last cluster's `down` deletes the file: a lock on a deleted file keeps nobody out.
+		// The last cluster's `down` deletes the file: a lock on a deleted file excludes no process.
 		if current(f) {
 			return func() { _ = f.Close() }, nil
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/governor-dev/governor/localkube/process"
 )
 
-// checkPorts tells before anything starts whether somebody else holds a port that the control plane needs, as a program
+// checkPorts reports before anything starts whether another process holds a port that the control plane needs, as a program
 // that listens on all addresses does.
 func (c *Cluster) checkPorts() error {
 	loopback := c.Plan.Loopback()

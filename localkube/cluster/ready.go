@@ -116,7 +116,7 @@ func (c *Cluster) allDead() error {
 	return errors.Join(errs...)
 }
 
-// reachable are the names of the nodes that nobody has cut off or frozen; the others are named to the user.
+// reachable are the names of the nodes that are not cut off or frozen; the others are named to the user.
 func (c *Cluster) reachable(say *teller) []string {
 	var names []string
 	for _, n := range c.Workers() {

@@ -75,7 +75,7 @@ func ensure(o Options, parts Parts) (*Cluster, error) {
 
 // agree refuses what cannot be changed on a cluster that exists.
 func (c *Cluster) agree(o Options, parts Parts) error {
-	again := fmt.Sprintf("run `localkube down --name %s` first to make it anew", c.Name)
+	again := fmt.Sprintf("run `localkube down --name %s` first to create it again", c.Name)
 	switch {
 	case o.Nodes < c.Nodes:
 		return fmt.Errorf("nodes: cluster %s has %d, and %d would take some away; %s", c.Name, c.Nodes, o.Nodes, again)

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// user is somebody with a cluster and a shell.
+// user is a user with a cluster and a shell.
 type user struct {
 	cluster    string
 	kubeconfig string

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// notReady is how a lost node looks: nobody knows about it any more.
+// notReady is how a lost node looks: its state is unknown.
 const notReady = "Unknown"
 
 func (u user) webPodOn(t *testing.T, node string) (name, address string) {
@@ -160,7 +160,7 @@ func testDeadSupervisor(t *testing.T, u user) {
 	u.localkube(t, "status")
 }
 
-// kill kills one component with signal 9, as nobody should.
+// kill kills one component with signal 9.
 func (u user) kill(t *testing.T, component string) {
 	t.Helper()
 	status, _ := u.tryLocalkube("status")

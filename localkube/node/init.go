@@ -19,7 +19,7 @@ const InitCommand = "node-init"
 const readyFile = 4
 
 // Init turns the namespaces of the calling process, which must be new, into a node, and then only reaps orphans: the
-// programs of the node are started by [Boot], so that whoever starts them sees what goes wrong.
+// programs of the node are started by [Boot], so that its caller sees their errors.
 func Init(specFile string) error {
 	n, err := read(specFile)
 	if err != nil {
@@ -33,7 +33,7 @@ func Init(specFile string) error {
 	}
 	ready := os.NewFile(readyFile, "ready")
 	if _, err := ready.Write([]byte{1}); err != nil {
-		return fmt.Errorf("nobody waits for node %s: %w", n.Name, err)
+		return fmt.Errorf("the parent process of node %s is not there: %w", n.Name, err)
 	}
 	_ = ready.Close()
 	reap()

@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// validity is long because nobody renews the certificates of a cluster that lives for a day.
+// validity is long because localkube does not renew the certificates of a short-lived cluster.
 const validity = 10 * 365 * 24 * time.Hour
 
 // Authority signs certificates. Its files are DIR/NAME.crt and DIR/NAME.key.

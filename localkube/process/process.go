@@ -86,7 +86,7 @@ func (p Program) launch() error {
 // bornFile is the inherited file into which a child writes inGroup when it is in its group, then what goes wrong, if
 // anything does; it is closed when the child becomes the program.
 //
-// The word must be heard: a child whose parent was killed meanwhile ends by itself. Whoever cleans up after the parent has
+// The word must be heard: a child whose parent was killed meanwhile exits. A process that cleans up after the parent has
 // perhaps looked into the group already.
 const bornFile = 3
 

@@ -108,7 +108,7 @@ func Get(t testing.TB) *Cluster {
 	return current
 }
 
-// Start starts an API server; whoever starts it stops it.
+// Start starts an API server; the caller stops it.
 func Start(o Options) (*Cluster, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range append([]func(*runtime.Scheme) error{clientgoscheme.AddToScheme}, o.APIs...) {

@@ -86,7 +86,7 @@ func TestCABundleOfCRDIsKept(t *testing.T) {
 		a.define(t)
 		a.converts(t)
 	})
-	t.Run("kept by somebody else", func(t *testing.T) {
+	t.Run("kept by another controller", func(t *testing.T) {
 		d := definitionOf(t)
 		d.Annotations = map[string]string{lifecycle.AnnotationPaused: "true"}
 		*bundle(d) = nil

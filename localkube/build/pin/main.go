@@ -3,7 +3,7 @@
 //	go run ./build/pin                      # every family, at the versions it has
 //	go run ./build/pin kubernetes@v1.37.2   # one family, at another version
 //
-// It resolves the family's requirements anew from what its program packages
+// It resolves the family's requirements again from what its program packages
 // need, and writes them and their checksums where localkube embeds them.
 package main
 
