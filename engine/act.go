@@ -19,7 +19,7 @@ func (e *engine[T, W]) act(ctx context.Context, r *reconciliation[T, W]) {
 	log.Info("step", "step", step.String(), "class", step.Class, "reason", step.Reason)
 	began := e.now()
 	r.taken = &stepResult{step: step, began: began}
-	r.taken.err = e.driver.Act(e.maintained(ctx, r.obj), r.obj, r.seen, step)
+	r.taken.err = e.driver.Act(e.maintained(ctx, r.obj), r.actFor, r.seen, step)
 	r.taken.took = e.now().Sub(began)
 	if r.taken.err != nil {
 		r.failed(step)

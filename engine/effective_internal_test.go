@@ -37,7 +37,7 @@ func TestDriversKnowNodesInMaintenance(t *testing.T) {
 		e.driver = d
 		e.operator.policies.All.Store(&all)
 		obj := &fake{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "x"}}
-		r := &reconciliation[*fake, struct{}]{result: result{before: obj, object: obj, decision: lifecycle.Proceed(lifecycle.Step{Name: "Step"})}, obj: obj}
+		r := &reconciliation[*fake, struct{}]{result: result{before: obj, object: obj, decision: lifecycle.Proceed(lifecycle.Step{Name: "Step"})}, obj: obj, actFor: obj}
 		e.observe(t.Context(), r)
 		e.act(t.Context(), r)
 		if len(d.by) != 2 || d.by[0] != want || d.by[1] != want {

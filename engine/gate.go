@@ -24,12 +24,11 @@ func (e *engine[T, W]) judge(ctx context.Context, r *reconciliation[T, W]) {
 		return
 	}
 	var gated bool
-	if gated, r.refusals = e.refusals(ctx, r, r.decision.Step); len(r.refusals) == 0 {
-		return
-	}
-	if gated || !e.repairInstead(ctx, r) {
+	gated, r.refusals = e.refusals(ctx, r, r.decision.Step)
+	if len(r.refusals) > 0 && (gated || !e.repairInstead(ctx, r)) {
 		r.hold(r.decision, r.refusals)
 	}
+	e.keepHeldChangeOut(ctx, r)
 }
 
 // refusals are the objections to the step. Gates of the application are asked before all

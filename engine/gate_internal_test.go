@@ -6,9 +6,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	fakeclient "sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/engine/internal/budget"
+	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/policy"
 )
@@ -44,7 +47,7 @@ func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Gates: c.gates}, operator: testEngine(time.Unix(1000, 0)).operator}
+			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Gates: c.gates}, operator: testEngine(time.Unix(1000, 0)).operator, revisions: noRevisions()}
 			all := policy.NewSet([]v1alpha1.OperationPolicy{{ObjectMeta: metav1.ObjectMeta{Name: "sale"}, Spec: c.policy}})
 			e.operator.policies.All.Store(&all)
 			r := &reconciliation[*fake, string]{result: result{object: &fake{}, decision: lifecycle.First(c.rules...)}, obj: &fake{}}
@@ -60,6 +63,12 @@ func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// noRevisions stores none yet.
+func noRevisions() *revision.Store {
+	c := fakeclient.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+	return revision.NewStore("app", fakeKind, nil, c, c)
 }
 
 // gates has one that refuses the step of that name.

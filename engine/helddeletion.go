@@ -102,13 +102,17 @@ func (r *result) heldFact() []lifecycle.Condition {
 	if r.held == nil {
 		return nil
 	}
+	meanwhile := "Until it passes the operator keeps the object running."
+	if r.paused {
+		meanwhile = "Nothing is deleted before it passes."
+	}
 	var said []string
 	for _, refusal := range r.held.refusals {
 		said = append(said, "by "+refusal.By()+": "+refusal.Message)
 	}
 	return []lifecycle.Condition{{
 		Type: lifecycle.ConditionDeletionHeld, Status: metav1.ConditionTrue, Reason: lifecycle.ReasonHeldByPolicy,
-		Message: "The deletion is held " + strings.Join(said, "; and ") + ". Until it passes the operator keeps the object running.",
+		Message: "The deletion is held " + strings.Join(said, "; and ") + ". " + meanwhile,
 	}}
 }
 

@@ -49,6 +49,10 @@ func (e *engine[T, W]) foreseer(ctx context.Context, now, want T) preview.Simula
 		}
 		return len(about.Judge(q).Refusals) > 0
 	}
+	subject.WithoutHeldChange = func(want T, seen W, s lifecycle.Step) lifecycle.Step {
+		step, _ := e.withoutHeldChange(ctx, want, seen, s, sameSpec(now, want))
+		return step
+	}
 	return subject
 }
 

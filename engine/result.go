@@ -19,6 +19,8 @@ type reconciliation[T lifecycle.Resource, W any] struct {
 
 	obj  T // the same as result.object
 	seen W
+	// actFor is the object that the step acts for: obj, or obj with the spec that worked last.
+	actFor T
 
 	// heldIn is where a held deletion was judged; nil if policies hold none.
 	heldIn *deletionWorld[T, W]
@@ -27,7 +29,7 @@ type reconciliation[T lifecycle.Resource, W any] struct {
 func newReconciliation[T lifecycle.Resource, W any](obj T, author string, began time.Time) *reconciliation[T, W] {
 	own := obj.DeepCopyObject().(T)
 	return &reconciliation[T, W]{
-		result: result{key: client.ObjectKeyFromObject(obj), before: obj, object: own, author: author, began: began}, obj: own,
+		result: result{key: client.ObjectKeyFromObject(obj), before: obj, object: own, author: author, began: began}, obj: own, actFor: own,
 	}
 }
 

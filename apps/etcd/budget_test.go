@@ -54,3 +54,24 @@ func budget(t *testing.T, want *etcdv1.EtcdCluster, seen etcd.World) *policyv1.P
 	t.Fatal("there is no disruption budget")
 	return nil
 }
+
+// TestBudgetOfAClusterThatGrows: its members can restart before others join, and the quorum that it has is kept.
+func TestBudgetOfAClusterThatGrows(t *testing.T) {
+	for name, c := range map[string]struct {
+		voters int
+		size   int32
+		least  int
+	}{
+		"OneOfThree":  {1, 3, 0},
+		"TwoOfThree":  {2, 3, 2},
+		"ThreeOfFive": {3, 5, 2},
+		"FourOfFive":  {4, 5, 3},
+		"FiveOfThree": {5, 3, 3},
+		"TwoOfOne":    {2, 1, 1},
+		"NotFormed":   {0, 3, 2},
+	} {
+		if got := budget(t, wanted(c.size), serving(c.voters).World).Spec.MinAvailable.IntValue(); got != c.least {
+			t.Errorf("%s: minAvailable is %d, want %d", name, got, c.least)
+		}
+	}
+}

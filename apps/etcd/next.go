@@ -365,5 +365,8 @@ func outdatedMember(want desired, seen World, is func(Member) bool) lifecycle.De
 		return lifecycle.Proceed(markIrreversible(want, seen, m, to, remove(m, reason, "%s has an old spec or version, and its replacement serves.", m.Name)))
 	}
 	s := restart(want, m, to, reason, "%s restarts with etcd %s and the current spec.", m.Name, to)
+	if seen.count(voter) == 2 && want.Spec.Size > 2 {
+		s = with(s, ArgBudget, OverBudget) // the budget keeps both, and no third member can join before
+	}
 	return lifecycle.Proceed(markIrreversible(want, seen, m, to, s))
 }

@@ -156,20 +156,10 @@ func balancedService(want *etcdv1.EtcdCluster, seen World) *corev1.Service {
 	}
 }
 
-// disruptionBudget keeps a quorum of both the current and the wanted members. One or two members
-// have none to spare: with volumes a node drain interrupts them, without volumes it would delete
-// the data. Learners are ready and no part of a quorum, so the budget counts only pods that
+// disruptionBudget keeps the quorum of the present voters. Learners are ready and no part of a quorum, so the budget counts only pods that
 // receive client traffic.
 func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisruptionBudget {
-	most := max(int(want.Spec.Size), seen.count(voter))
-	least := most/2 + 1
-	switch {
-	case most <= 2 && Volatile(want):
-		least = most
-	case most <= 2:
-		least = most - 1
-	}
-	available := intstr.FromInt(least)
+	available := intstr.FromInt(leastAvailable(want, seen))
 	return &policyv1.PodDisruptionBudget{
 		ObjectMeta: named(want, want.Name),
 		Spec: policyv1.PodDisruptionBudgetSpec{
@@ -180,6 +170,23 @@ func disruptionBudget(want *etcdv1.EtcdCluster, seen World) *policyv1.PodDisrupt
 			UnhealthyPodEvictionPolicy: new(policyv1.IfHealthyBudget),
 		},
 	}
+}
+
+// leastAvailable is how many pods a drain leaves running: the quorum of the present voters. The
+// quorum of spec.size would block the restarts of a cluster that grows. A cluster of one or two
+// has no member to spare, so a drain may interrupt it, unless its data would be lost.
+func leastAvailable(want *etcdv1.EtcdCluster, seen World) int {
+	voters, size := seen.count(voter), int(want.Spec.Size)
+	if voters == 0 {
+		voters = size // not known, or not formed yet
+	}
+	switch few := voters == 1 || voters == 2 && size <= 2; {
+	case few && Volatile(want):
+		return voters
+	case few:
+		return voters - 1
+	}
+	return voters/2 + 1
 }
 
 // bootstrapMode is the mode that the member's bootstrap ConfigMap should have. It stays

@@ -153,3 +153,23 @@ func TestFatalMessage(t *testing.T) {
 		})
 	}
 }
+
+// TestImageOfANewerReleaseIsIrreversible: the tag of the user's own image may be newer than spec.version says.
+func TestImageOfANewerReleaseIsIrreversible(t *testing.T) {
+	for image, want := range map[string]lifecycle.Class{
+		"quay.io/coreos/etcd:v3.5.35":                lifecycle.ClassDisruptive,
+		"quay.io/coreos/etcd:v3.6.16":                lifecycle.ClassIrreversible,
+		"localhost:5000/etcd:3.6":                    lifecycle.ClassIrreversible,
+		"localhost:5000/etcd":                        lifecycle.ClassDisruptive,
+		"quay.io/coreos/etcd:stable":                 lifecycle.ClassDisruptive,
+		"quay.io/coreos/etcd:v3.6.16@sha256:0123abc": lifecycle.ClassIrreversible,
+	} {
+		spec := wanted(1)
+		spec.Spec.Version, spec.Spec.Image = "3.5", image
+		seen := serving(1).with("e-0", func(m *etcd.Member) { m.Version, m.Pod.Version, m.Volume.Version = "3.5.35", "3.5.35", "3.5.35" })
+		d := etcd.Planner{}.Next(spec, seen.World, noon)
+		if d.Step.Name != etcd.Restart || d.Step.Class != want {
+			t.Errorf("%s: the step is %s, %s", image, d.Step, d.Step.Class)
+		}
+	}
+}

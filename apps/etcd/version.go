@@ -99,6 +99,7 @@ func nextVersion(from, to version) version {
 // markIrreversible marks the step with which the last member leaves a minor release: etcd then
 // writes the newer format, and cannot be downgraded.
 func markIrreversible(want desired, seen World, m Member, to version, s lifecycle.Step) lifecycle.Step {
+	to = taggedVersion(want.Spec.Image, to)
 	older := func(m Member) bool {
 		v, err := parse(ran(want.EtcdCluster, m))
 		return err == nil && ourListed(m) && v.minor < to.minor
@@ -108,6 +109,17 @@ func markIrreversible(want desired, seen World, m Member, to version, s lifecycl
 	}
 	s.Message += fmt.Sprintf(" After this step the whole cluster runs 3.%d and cannot be downgraded.", to.minor)
 	return class(s, lifecycle.ClassIrreversible)
+}
+
+// taggedVersion is the newer of the version and the tag of the image, as far as the tag is a
+// version: an image of the user's own may have a newer etcd than spec.version says.
+func taggedVersion(image string, v version) version {
+	_, tag, _ := strings.Cut(image[strings.LastIndexByte(image, '/')+1:], ":")
+	tag, _, _ = strings.Cut(tag, "@")
+	if tagged, err := parse(strings.TrimPrefix(tag, "v")); err == nil && compare(tagged, v) > 0 {
+		return tagged
+	}
+	return v
 }
 
 // refusal is the reason why one version cannot follow another; empty if it can.

@@ -67,6 +67,9 @@ type Simulator[T lifecycle.Resource, W any] struct {
 	// last needs it, too. Nil means that they do not.
 	Holds, Needed func(want T, seen W, step lifecycle.Step) bool
 
+	// WithoutHeldChange returns the step as the engine takes it while policies hold the change of the spec. Nil means as it is.
+	WithoutHeldChange func(want T, seen W, step lifecycle.Step) lifecycle.Step
+
 	// Beside returns what the engine does while an object cannot be provided, and true, or how the plan ends. Nil means
 	// that all objects can be provided.
 	Beside func(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool)
@@ -87,6 +90,9 @@ func (s Simulator[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		d, on := s.beside(want, seen, d)
 		if !on || d.Outcome != lifecycle.OutcomeProceed && d.Outcome != lifecycle.OutcomeWait {
 			return p.end(d), want, seen
+		}
+		if s.WithoutHeldChange != nil && d.Outcome == lifecycle.OutcomeProceed {
+			d.Step = s.WithoutHeldChange(want, seen, d.Step)
 		}
 		next, after := s.step(seen, d)
 		p.Steps = append(p.Steps, next)

@@ -3,14 +3,17 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
@@ -96,5 +99,49 @@ func TestUpgradeWaitsForApproval(t *testing.T) {
 		if e.Step.Name == "Restart" && e.Result == history.Succeeded && (e.Approval == nil || e.Approval.By != a.Spec.Approver || e.Approval.Reason != "tried in staging") {
 			t.Errorf("%s was taken by the word of %+v", e.Step, e.Approval)
 		}
+	}
+}
+
+// A repair does not carry out a change that a policy holds: the StatefulSet of a member that was deleted returns with the
+// spec that worked last, and the change comes with the end of the freeze.
+func TestEtcdARepairKeepsAHeldChangeOut(t *testing.T) {
+	t.Parallel()
+	c := formed(t, 1)
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "quarter's end"} })
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
+		spec.Pod.Env = []corev1.EnvVar{{Name: "ETCD_LOG_LEVEL", Value: "warn"}}
+	})
+	c.held(t, "quarter's end")
+	old := c.pod(t, "etcd-0").UID
+	if _, err := kubectl("-n", c.key.Namespace, "delete", "statefulset", "etcd-0"); err != nil {
+		t.Fatal(err)
+	}
+	changed := func() (bool, error) {
+		pods := &corev1.PodList{}
+		if err := api.List(t.Context(), pods, client.InNamespace(c.key.Namespace)); err != nil {
+			return false, err
+		}
+		for _, p := range pods.Items {
+			if p.UID == old || p.Name != "etcd-0-0" || p.DeletionTimestamp != nil {
+				continue
+			}
+			return slices.ContainsFunc(p.Spec.Containers[0].Env, func(e corev1.EnvVar) bool { return e.Name == "ETCD_LOG_LEVEL" }), nil
+		}
+		return false, errNotYet
+	}
+	eventually(t, "the member is back without the change", func(context.Context) error {
+		has, err := changed()
+		if has {
+			t.Fatal("the repair has carried out the change that is held")
+		}
+		return err
+	})
+	c.held(t, "quarter's end")
+	if _, err := kubectl("delete", "operationpolicy", c.key.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	c.settled(t)
+	if has, err := changed(); !has || err != nil {
+		t.Errorf("after the freeze the change is there: %v, %v", has, err)
 	}
 }
