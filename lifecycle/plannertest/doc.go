@@ -1,31 +1,31 @@
-// Package plannertest is the test kit for the authors of operators: it puts a Planner on trial and says what is wrong with it,
-// with the shortest story that proves it. It needs no cluster, and no clock.
+// Package plannertest is the test kit for authors of operators. It checks a Planner, and reports each mistake with the
+// shortest sequence of decisions that proves it. It needs no cluster and no clock.
 //
 // # Worlds
 //
-// Begin with [Worlds]: enumerate every small world that your application can be in, and every wish, and let the kit
-// follow the rules from each of them. What they wait for happens, each step does what Effect says, until they settle.
+// Start with [Worlds]: enumerate every small world of your application and every spec, and let the kit follow the rules
+// from each of them. Each wait succeeds and each step has its Effect, until the rules settle.
 //
 //	func TestEverySmallWorld(t *testing.T) {
-//		trial.Worlds(t, trial.Subject[*v1.Ring, ring.World]{Planner: ring.Planner{}, Gates: ring.Gates()}, smallWorlds)
+//		plannertest.Worlds(t, plannertest.Subject[*v1.Ring, ring.World]{Planner: ring.Planner{}, Gates: ring.Gates()}, smallWorlds)
 //	}
 //
-// What can be wrong has a name each, see [Fault]: a method that answers differently to the same question or changes what
-// it was given; rules that go round in a circle, never come to an end, or wait for what changes nothing; a gate that
-// holds for ever; a deadline that Next ignores; a rest that is not what was wanted.
+// Each kind of mistake has a name, see [Fault]: a method that is not deterministic or modifies its arguments; rules that
+// loop, do not terminate, or wait for an event that changes nothing; a gate that holds forever; a deadline that Next
+// ignores; a settled world that does not satisfy the spec.
 //
-// # Reality
+// # Effects
 //
-// The rules believe what Effect says. [Effects] lives lives in fair weather on your model and compares: after each step
-// and each wait the model must get to the world that was predicted, and on the way no gate's promise may be broken worse
-// than predicted for the step.
+// The rules rely on the prediction of Effect. [Effects] runs your model without faults and compares: after each step and
+// each wait the model must reach the predicted world, and on the way no gate may be violated more than predicted for the
+// step.
 //
-// # Lives
+// # Faults
 //
-// Then let there be faults: package lifecycle/sim. A model that is held to a contract suite which runs on the real thing
-// too cannot lie; a [Stage] is the model's side of such a suite, and operator/testcluster the other.
+// Package lifecycle/sim adds faults. A contract suite that runs on the model and on the real application keeps the model
+// correct; a [Harness] is the model's side of such a suite, and operator/testcluster the other.
 //
 // # Previews
 //
-// [Preview] is what `kubectl governor plan` would show, in lines that fit into a table of tests.
+// [Subject.Preview] returns the plan of `kubectl governor plan` as lines for table tests.
 package plannertest

@@ -8,13 +8,13 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Limit is how many decisions lead to the end at most.
+// Limit is the maximum number of decisions until the rules settle.
 const Limit = 500
 
-// Judge follows the rules from one world and returns what is wrong with them, or nil.
+// Judge follows the rules from one world and returns their mistake, or nil.
 func (s Subject[T, W]) Judge(want T, seen W) *Finding { return newExplorer(s).judge(want, seen) }
 
-// explorer judges worlds and remembers those from which all is well.
+// explorer judges worlds and caches those from which the rules settle.
 type explorer[T lifecycle.Resource, W any] struct {
 	Subject[T, W]
 	planner watched[T, W]
@@ -25,12 +25,12 @@ func newExplorer[T lifecycle.Resource, W any](s Subject[T, W]) *explorer[T, W] {
 	return &explorer[T, W]{Subject: s, planner: watched[T, W]{s.Planner}, well: map[string]bool{}}
 }
 
-// path is the way from one world to its end.
+// path is the sequence of decisions from one world to its end.
 type path[T lifecycle.Resource, W any] struct {
 	*explorer[T, W]
 	want    T
 	seen    W
-	visited map[string]int // how long the story was, by world
+	visited map[string]int // the length of the story, by world
 	story   []string
 }
 
@@ -51,18 +51,18 @@ func (c *explorer[T, W]) judge(want T, seen W) *Finding {
 	return begin
 }
 
-// cut is a story without its end, for one that has none.
+// cut truncates the story of rules that do not terminate.
 func cut(story []string) []string {
-	const told = 20
-	if len(story) <= told {
+	const shown = 20
+	if len(story) <= shown {
 		return story
 	}
-	return append(story[:told:told], fmt.Sprintf("and so on, %d in all", len(story)))
+	return append(story[:shown:shown], fmt.Sprintf("and so on, %d in all", len(story)))
 }
 
 func fault(f Fault, format string, args ...any) { panic(purityError{f, fmt.Sprintf(format, args...)}) }
 
-// ends goes on by one decision and reports whether it was the last.
+// ends makes one decision and reports whether it was the last.
 func (j *path[T, W]) ends() bool {
 	key := dump.ForHash(j.want) + dump.ForHash(j.seen)
 	if j.well[key] {

@@ -9,7 +9,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// Harness is the engine's loop on a model in fair weather and logical time, for tests that say themselves what happens.
+// Harness is the engine's loop on a model without faults in logical time, for tests that control the events.
 type Harness[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
@@ -25,24 +25,24 @@ type Harness[T lifecycle.Resource, W any] struct {
 	Model sim.Model[T, W]
 	// Now is the logical time.
 	Now time.Time
-	// Steps are those that were taken, in their order.
+	// Steps are the taken steps, in their order.
 	Steps []lifecycle.Step
 
 	rng *rand.Rand
 }
 
-// Enter returns a stage at Noon, with chance that is always the same.
+// Enter returns a harness at TestTime, with a fixed random seed.
 func Enter[T lifecycle.Resource, W any](p lifecycle.Planner[T, W], gates []lifecycle.Gate[W], want T, m sim.Model[T, W]) *Harness[T, W] {
 	return &Harness[T, W]{Planner: p, Gates: gates, Want: want, Model: m, Now: TestTime, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
-// Tick lets a second pass.
+// Tick advances the time by a second.
 func (s *Harness[T, W]) Tick() {
 	s.Now = s.Now.Add(time.Second)
 	s.Model.Tick(s.Now, s.rng)
 }
 
-// Turn is one turn of the engine. An error is one of the model: of Provide or of Act.
+// Turn runs one reconcile of the engine. An error is from the model's Provide or Act.
 func (s *Harness[T, W]) Turn() (lifecycle.Decision, error) {
 	d, seen, err := s.decide()
 	if err != nil || d.Outcome != lifecycle.OutcomeProceed {
@@ -52,7 +52,7 @@ func (s *Harness[T, W]) Turn() (lifecycle.Decision, error) {
 	return s.act(d, seen, during)
 }
 
-// decide is the turn up to the step.
+// decide runs the reconcile up to the step.
 func (s *Harness[T, W]) decide() (d lifecycle.Decision, seen W, err error) {
 	seen = s.Model.Observe(s.Now)
 	objects, err := s.Planner.Resources(s.Want.DeepCopyObject().(T), seen)

@@ -24,9 +24,9 @@ type ModelCheck[T lifecycle.Resource, W any] struct {
 	Progress func(seen W) string
 }
 
-// Effects lives lives in fair weather and fails the test with the shortest story in which reality is not what Effect
-// said: a world that never comes, a promise that is broken worse than predicted, a step that fails, a life that does not
-// settle.
+// Effects runs the model without faults and fails the test with the shortest story in which the model differs from
+// Effect: a world that is never reached, a gate that is violated more than predicted, a step that fails, a run that does
+// not settle.
 func Effects[T lifecycle.Resource, W any](t sim.T, r ModelCheck[T, W], lives int) {
 	t.Helper()
 	if worst := r.Survey(lives); worst != nil {
@@ -34,8 +34,8 @@ func Effects[T lifecycle.Resource, W any](t sim.T, r ModelCheck[T, W], lives int
 	}
 }
 
-// Survey lives the lives with the seeds from 1 and returns the finding with the shortest story, or nil. Lives in which
-// nothing breaks and nobody changes their mind come first: what they prove needs no more.
+// Survey runs the seeds from 1 and returns the finding with the shortest story, or nil. Runs without breaks and without
+// edits of the spec come first, because their findings are simpler.
 func (r ModelCheck[T, W]) Survey(lives int) *Finding {
 	quiet, undisturbed := r, r
 	quiet.Scenario.Edit = nil
@@ -57,7 +57,7 @@ func (r ModelCheck[T, W]) Survey(lives int) *Finding {
 	return nil
 }
 
-// run is one life in fair weather.
+// run is one run of the model without faults.
 type run[T lifecycle.Resource, W any] struct {
 	ModelCheck[T, W]
 	stage  *Harness[T, W]

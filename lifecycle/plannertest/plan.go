@@ -6,8 +6,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle/preview"
 )
 
-// Preview is the plan for the object in the world, one line for each step and one for how it ends. What is awaited is in
-// brackets, and what the application says of the time meanwhile behind a colon:
+// Preview returns the plan for the object in the world, one line for each step and one for the end. Waits are in brackets,
+// and the application's impact follows a colon:
 //
 //	Restart e-1: 2 of 3 voters serve, none may fail
 //	(Serving e-1)

@@ -12,16 +12,16 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// asked is how often each question is put: an answer by chance is rarely the same three times.
+// asked is how often each method is called: a random result is rarely equal three times.
 const asked = 3
 
-// purityError is thrown where a method is at fault, and caught where the story is told.
+// purityError is the panic for a mistake of a method; caught recovers it and adds the story.
 type purityError struct {
 	fault Fault
 	says  string
 }
 
-// watched is a planner that is watched at every question.
+// watched checks the purity of every call of a planner.
 type watched[T lifecycle.Resource, W any] struct{ lifecycle.Planner[T, W] }
 
 func (p watched[T, W]) Resources(want T, seen W) ([]lifecycle.Object, error) {
@@ -49,12 +49,12 @@ func (p watched[T, W]) Effect(seen W, step lifecycle.Step) (during, after W) {
 	return a.during, a.after
 }
 
-// Status may write into want, and nothing else: the same twice leaves it as once.
+// Status may modify only want, and must be idempotent.
 func (p watched[T, W]) Status(want T, seen W) {
 	pure("Status", []any{seen}, func() T {
-		told := want.DeepCopyObject().(T)
-		p.Planner.Status(told, seen)
-		return told
+		written := want.DeepCopyObject().(T)
+		p.Planner.Status(written, seen)
+		return written
 	})
 	spec := want.DeepCopyObject().(T)
 	p.Planner.Status(want, seen)
@@ -77,7 +77,7 @@ func (p watched[T, W]) Conditions(want T, seen W, d lifecycle.Decision) []lifecy
 	return pure("Conditions", []any{want, seen, d}, func() []lifecycle.Condition { return p.Planner.Conditions(want, seen, d) })
 }
 
-// pure asks several times and blames the method if the answers differ, or if what it was given is changed.
+// pure calls the method several times, and panics if the results differ or an argument changes.
 func pure[A any](method string, given []any, ask func() A) A {
 	before := dump.ForHash(given)
 	answer := ask()
@@ -94,15 +94,15 @@ func pure[A any](method string, given []any, ask func() A) A {
 	return answer
 }
 
-// difference is what two dumps do not have in common.
+// difference returns the difference of two dumps.
 func difference(a, b string) string {
 	return "\n" + cmp.Diff(apart(a), apart(b))
 }
 
-// apart is a dump with its fields on lines of their own.
+// apart puts each field of a dump on its own line.
 func apart(s string) string { return strings.NewReplacer("{", "{\n", "}", "\n}", " ", "\n").Replace(s) }
 
-// caught calls f and returns who is to blame, or nil. A panic of the planner is a blame, too.
+// caught calls f and returns its purityError, or nil. A panic of the planner is a mistake, too.
 func caught(f func()) (b *purityError) {
 	defer func() {
 		switch thrown := recover().(type) {
@@ -117,7 +117,7 @@ func caught(f func()) (b *purityError) {
 	return nil
 }
 
-// culprit is where it panicked: the lines of the stack below the panic itself.
+// culprit returns the lines of the stack below the panic.
 func culprit() string {
 	_, below, _ := strings.Cut(string(debug.Stack()), "panic(")
 	lines := strings.Split(below, "\n")

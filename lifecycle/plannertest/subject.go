@@ -9,81 +9,81 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// TestTime is the time at which worlds are judged unless a Subject says otherwise.
+// TestTime is the default time at which worlds are judged.
 var TestTime = time.Unix(1_700_000_000, 0).UTC()
 
-// Subject is what is on trial: an application's judgement and what it promises.
+// Subject is the application under test: its planner, its gates and its invariants.
 type Subject[T lifecycle.Resource, W any] struct {
-	// Planner and Gates are those of production.
+	// Planner and Gates are those of the operator.
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[W]
 
 	// Impact is that of [lifecycle.Abilities]; nil if the application has none.
 	Impact func(during W) string
 
-	// Safe returns an error if a world breaks what must always hold; nil checks nothing. A step is not to blame for what
-	// was broken before it.
+	// Safe returns an error if a world violates an invariant; nil checks nothing. A step is not blamed for a violation
+	// that existed before it.
 	Safe func(seen W) error
 
-	// Kept returns an error if, at rest, the world is not what was wanted; nil checks nothing.
+	// Kept returns an error if a settled world does not satisfy the spec; nil checks nothing.
 	Kept func(want T, seen W) error
 
-	// May reports whether the rules may end with this decision though nothing is settled: Blocked, where only a person
-	// can help, or a step that is held, or a wait whose end nobody can foretell. Nil means that they may not.
+	// May reports whether the rules may end with this decision without being settled: Blocked, if only a person can
+	// help, or a held step, or a wait with an unpredictable end. Nil means that they may not.
 	May func(want T, seen W, d lifecycle.Decision) bool
 
-	// Now is the time at which worlds are judged; zero means Noon.
+	// Now is the time at which worlds are judged; zero means TestTime.
 	Now time.Time
 
-	// Tell describes a world in a line; nil prints it.
+	// Tell describes a world in one line; nil prints it.
 	Tell func(seen W) string
 }
 
 // Fault is a kind of mistake of a Planner.
 type Fault string
 
-// The mistakes that a trial finds.
+// The mistakes that the kit finds.
 const (
-	// Impure: a method answers differently to the same question, by a clock, by chance or by memory.
+	// Impure: a method returns different results for the same arguments, because of a clock, randomness or state.
 	Impure Fault = "Impure"
-	// MutatesInput: a method changes what it was given.
+	// MutatesInput: a method modifies its arguments.
 	MutatesInput Fault = "MutatesInput"
 	// Panics: a method panics.
 	Panics Fault = "Panics"
-	// Loops: the rules come back to where they were.
+	// Loops: the rules return to an earlier world.
 	Loops Fault = "Loops"
-	// NonTerminating: every step changes something, and there is no end of it.
+	// NonTerminating: every step changes the world, and the rules never settle.
 	NonTerminating Fault = "NonTerminating"
-	// Stuck: a step or a wait whose Effect changes nothing, so that it would be decided again for ever.
+	// Stuck: a step or a wait whose Effect changes nothing, so that it would be decided again forever.
 	Stuck Fault = "Stuck"
-	// GateDeadlock: a gate holds a step in a world that nothing else makes better.
+	// GateDeadlock: a gate holds a step in a world that no other step improves.
 	GateDeadlock Fault = "GateDeadlock"
-	// NoDecision: Next says nothing, or to try again though nothing has changed.
+	// NoDecision: Next returns no outcome, or OutcomeRetry although nothing has changed.
 	NoDecision Fault = "NoDecision"
-	// IgnoresDeadline: a wait whose deadline has passed is decided again with the same deadline, so the engine would ask without
-	// a pause.
+	// IgnoresDeadline: Next returns a wait with the same deadline after that deadline, so the engine would reconcile
+	// without a pause.
 	IgnoresDeadline Fault = "IgnoresDeadline"
-	// Stops: the rules end Blocked where they should not.
+	// Stops: the rules end with Blocked without permission of May.
 	Stops Fault = "Stops"
-	// Unsafe: a step breaks what must always hold.
+	// Unsafe: a step violates an invariant.
 	Unsafe Fault = "Unsafe"
-	// NotConverged: the rules settle, and the world is not what was wanted.
+	// NotConverged: the rules settle in a world that does not satisfy the spec.
 	NotConverged Fault = "NotConverged"
-	// EffectMismatch: reality is not what Effect said.
+	// EffectMismatch: the model differs from the prediction of Effect.
 	EffectMismatch Fault = "EffectMismatch"
-	// Fails: a step fails in fair weather, again and again.
+	// Fails: a step fails repeatedly without faults in the model.
 	Fails Fault = "Fails"
 )
 
-// Finding is one mistake, with the story that proves it.
+// Finding is one mistake, with the sequence of decisions that proves it.
 type Finding struct {
 	// Fault is the kind of mistake.
 	Fault Fault
-	// Says is what is wrong, as a sentence.
+	// Says describes the mistake.
 	Says string
-	// Want and Seen are the object and the world at the beginning.
+	// Want and Seen are the object and the world at the start.
 	Want, Seen string
-	// Story are the decisions from there.
+	// Story are the decisions from the start.
 	Story []string
 }
 

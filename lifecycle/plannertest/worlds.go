@@ -7,10 +7,10 @@ import (
 	"github.com/governor-dev/governor/lifecycle/sim"
 )
 
-// enough is how much is found to choose the shortest from: rules that are wrong are wrong in many worlds.
+// enough is the weight of findings after which the search ends: wrong rules are wrong in many worlds.
 const enough = 400
 
-// weight is how much a finding counts: those without an end take long, and none is shorter than another.
+// weight is how much a finding counts: rules that do not terminate take long, and their stories are equally long.
 func (f *Finding) weight() int {
 	if f.Fault == NonTerminating {
 		return enough / 4
@@ -31,8 +31,8 @@ func Worlds[T lifecycle.Resource, W any](t sim.T, s Subject[T, W], every iter.Se
 	t.Logf("%d worlds", count)
 }
 
-// Survey follows the rules from every world. It returns how many there were until enough was found, and the finding
-// with the shortest story, or nil.
+// Survey follows the rules from every world until enough findings exist. It returns the number of worlds, and the
+// finding with the shortest story, or nil.
 func (s Subject[T, W]) Survey(every iter.Seq2[T, W]) (count int, worst *Finding) {
 	c, found := newExplorer(s), 0
 	for want, seen := range every {
@@ -58,8 +58,8 @@ func (f *Finding) shorter(than *Finding) bool {
 	return len(f.Seen)+len(f.Want) < len(than.Seen)+len(than.Want)
 }
 
-// Bags are all collections of up to so many of the things, in which order does not count: for worlds of members that
-// are told apart by their state only. The slice is valid until the next one.
+// Bags returns all multisets of at most that many things, for worlds whose members differ only in their state. Each
+// slice is valid until the next iteration.
 func Bags[E any](most int, things ...E) iter.Seq[[]E] {
 	return func(yield func([]E) bool) {
 		var extend func(bag []E, from int) bool
@@ -78,8 +78,8 @@ func Bags[E any](most int, things ...E) iter.Seq[[]E] {
 	}
 }
 
-// Rows are all sequences of up to so many of the things, in which order counts: for worlds whose members have ranks.
-// There are len(things)^most of the longest. The slice is valid until the next one.
+// Rows returns all sequences of at most that many things, for worlds whose members are ordered. There are
+// len(things)^most of the longest. Each slice is valid until the next iteration.
 func Rows[E any](most int, things ...E) iter.Seq[[]E] {
 	return func(yield func([]E) bool) {
 		var extend func(row []E) bool
