@@ -19,7 +19,7 @@ type Harness[T lifecycle.Resource, W any] struct {
 	Hold   func(lifecycle.Step) []lifecycle.Refusal
 	Needed func(seen W, s lifecycle.Step) bool
 
-	// Want is the object; a test edits it as a user would. A turn replaces it when the status changes.
+	// Want is the object; a test edits it as a user would. Turn replaces it when the status changes.
 	Want T
 	// Model is the application and its cluster.
 	Model sim.Model[T, W]

@@ -9,7 +9,7 @@ import (
 	"awesome.corp.com/chocolate-factory/machine"
 )
 
-// Effect says what a step or a wait does: bars turn out well, for nobody can foretell that they do not.
+// Effect says what a step or a wait does: bars turn out well, because a bad bar cannot be predicted.
 func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 	switch s.Name {
 	case Order:

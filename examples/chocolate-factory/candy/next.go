@@ -74,7 +74,7 @@ func released(seen World) lifecycle.Decision {
 	return lifecycle.Settled("Released", "The machine has forgotten this candy.")
 }
 
-// abandoned lets go of a machine that does not answer: it forgets jobs that nobody asks about.
+// abandoned releases a machine that does not answer: the machine forgets jobs without requests.
 func abandoned(want *v1.Candy, seen World, now time.Time) lifecycle.Decision {
 	if seen.Answers {
 		return lifecycle.Decision{}
@@ -124,7 +124,7 @@ func notOrdered(want *v1.Candy, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	if order.Sugar == 0 {
-		return lifecycle.Block("UnknownFlavor", fmt.Sprintf("Nobody knows how sweet %q is. Change spec.flavor.", want.Spec.Flavor))
+		return lifecycle.Block("UnknownFlavor", fmt.Sprintf("The flavor %q is unknown. Change spec.flavor.", want.Spec.Flavor))
 	}
 	return lifecycle.Proceed(lifecycle.Step{
 		Name: Order, Class: lifecycle.ClassRoutine, Reason: "NotOrdered",
@@ -133,7 +133,7 @@ func notOrdered(want *v1.Candy, seen World) lifecycle.Decision {
 	})
 }
 
-// tooManyBadBars: whoever gives up lets the others have the machine first.
+// tooManyBadBars: a candy that gives up releases the machine first.
 func tooManyBadBars(want *v1.Candy, seen World) lifecycle.Decision {
 	if seen.Job == nil || seen.Job.Disposed < max(1, want.Spec.Attempts) || seen.bar() != nil {
 		return lifecycle.Decision{}
@@ -161,7 +161,7 @@ func notItsTurn(seen World) lifecycle.Decision {
 	}
 	place := seen.Job.Place
 	if place == machine.Resting {
-		return lifecycle.Block("OutOfQueue", "The machine has put this candy aside. Change the spec to order anew.")
+		return lifecycle.Block("OutOfQueue", "The machine has put this candy aside. Change the spec to order again.")
 	}
 	return lifecycle.WaitFor(lifecycle.Step{
 		Name: turnComes, Reason: "MachineBusy", Message: "Other candies have the machine.",
@@ -188,7 +188,7 @@ func soft(seen World, now time.Time) lifecycle.Decision {
 	deadline := bar.Begun.Add(overdue)
 	switch {
 	case bar.Begun.IsZero():
-		return wait // in a preview: nobody knows when it will have begun
+		return wait // in a preview: the start is unknown
 	case now.Before(deadline):
 		return wait.Until(deadline)
 	}
@@ -209,7 +209,7 @@ func taste(bar *machine.Bar, reason, message string) lifecycle.Decision {
 	})
 }
 
-// sensorOff leaves a bar alone that nobody can judge, and tastes again after a while.
+// sensorOff keeps a bar that cannot be judged, and tastes again later.
 func sensorOff(want *v1.Candy, seen World, now time.Time) lifecycle.Decision {
 	bar := seen.bar()
 	if Judge(bar, want.Spec.Sugar()) != Untrusted {

@@ -30,7 +30,7 @@ var (
 const (
 	// Making is how long it takes to make a bar.
 	Making = 2 * time.Second
-	// Forgetting is how long a job that nobody asks about keeps its place.
+	// Forgetting is how long a job without requests keeps its place.
 	Forgetting = 2 * time.Minute
 	// Reference is the sugar, in mg/g, of the bar that is built into the sensor to check it by.
 	Reference = 500
@@ -40,7 +40,7 @@ const (
 
 // Order is what a job is to make.
 type Order struct {
-	// Number changes when the order does: its bars are counted anew then.
+	// Number changes when the order does: its bars are then counted from 0.
 	Number int64 `json:"number"`
 	// Sugar is the setting, in mg/g.
 	Sugar int `json:"sugar"`
@@ -54,7 +54,7 @@ const (
 	Resting = -1
 )
 
-// Job is what somebody has made.
+// Job is one order at the machine.
 type Job struct {
 	ID    string `json:"id"`
 	Order Order  `json:"order"`
@@ -162,7 +162,7 @@ func (m *Machine) Get(now time.Time, id string) (Job, error) {
 	return m.view(now, j), nil
 }
 
-// tidy drops jobs that nobody asks about, and those who wait move up.
+// tidy drops jobs without requests, and waiting jobs move up.
 func (m *Machine) tidy(now time.Time) {
 	for id, j := range m.jobs {
 		if now.Sub(j.asked) > Forgetting {

@@ -18,7 +18,7 @@ func AddToScheme(s *runtime.Scheme) error {
 	return nil
 }
 
-// Candy is one bar of chocolate that somebody wants.
+// Candy is one bar of chocolate.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

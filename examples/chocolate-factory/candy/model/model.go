@@ -88,7 +88,7 @@ func (m *Model) perform(s lifecycle.Step) (err error) {
 }
 
 // Tick implements sim.Model: time passes at the machine, and others let it go. After a minute in which nothing went
-// wrong somebody has mended it.
+// wrong a person has repaired it.
 func (m *Model) Tick(now time.Time, _ *rand.Rand) {
 	m.now = now
 	if m.calm++; m.calm > 60 {

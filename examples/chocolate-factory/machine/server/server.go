@@ -133,7 +133,7 @@ func (s *Server) faults(w http.ResponseWriter, r *http.Request) {
 	s.with(func() { s.machine.Faults = f })
 }
 
-// read takes one small JSON object without fields that nobody knows.
+// read takes one small JSON object without unknown fields.
 func read(r *http.Request, into any) error {
 	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, 1<<16))
 	d.DisallowUnknownFields()
