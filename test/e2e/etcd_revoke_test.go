@@ -178,3 +178,16 @@ func (c *cluster) reloading(t *testing.T, secret string) func(*consistencyclient
 	}
 	return func(o *consistencyclient.Options) { o.TLS = config }
 }
+
+// TestEtcdRevokesWhileItGrows: a cluster of one grows and revokes its authority in one declaration. The disruption budget keeps
+// the quorum of the present members, so no restart waits for members that can join only after it.
+func TestEtcdRevokesWhileItGrows(t *testing.T) {
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
+		spec.Size, spec.TLS.RevokeBefore = 3, new(metav1.Now())
+	})
+	c.revoked(t)
+	if obj := c.settled(t); obj.Status.Ready != "3/3" {
+		t.Errorf("%s serve", obj.Status.Ready)
+	}
+}

@@ -105,7 +105,6 @@ func TestUpgradeWaitsForApproval(t *testing.T) {
 // A repair does not carry out a change that a policy holds: the StatefulSet of a member that was deleted returns with the
 // spec that worked last, and the change comes with the end of the freeze.
 func TestEtcdARepairKeepsAHeldChangeOut(t *testing.T) {
-	t.Parallel()
 	c := formed(t, 1)
 	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "quarter's end"} })
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
