@@ -3,6 +3,7 @@ package crd
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -24,7 +25,7 @@ var ringKind = schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind
 type api struct {
 	manager.Manager
 	client client.Client
-	served bool
+	served atomic.Bool
 	err    error
 }
 
@@ -62,7 +63,7 @@ func (m mapper) RESTMapping(gk schema.GroupKind, versions ...string) (*meta.REST
 	switch {
 	case m.a.err != nil:
 		return nil, m.a.err
-	case !m.a.served:
+	case !m.a.served.Load():
 		return nil, &meta.NoKindMatchError{GroupKind: gk, SearchedVersions: versions}
 	}
 	return &meta.RESTMapping{Resource: schema.GroupVersionResource{Group: gk.Group, Version: "v1", Resource: "rings"}}, nil
@@ -100,7 +101,8 @@ func TestFind(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			a := newAPI(t)
-			a.served, a.err = c.served, c.err
+			a.err = c.err
+			a.served.Store(c.served)
 			if c.defined != "" {
 				a.define(t, c.defined, "1")
 			}
@@ -129,7 +131,7 @@ func TestAppearWaitsUntilTheKindIsServed(t *testing.T) {
 		if len(found) > 0 {
 			t.Fatal("discovery does not know the kind, and it appeared")
 		}
-		a.served = true
+		a.served.Store(true)
 		if d := <-found; d.Name != "rings.example.com" {
 			t.Errorf("the definition %q appeared", d.Name)
 		}
@@ -142,7 +144,7 @@ func TestDuringEndsWithTheDefinition(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := newAPI(t)
-				a.served = true
+				a.served.Store(true)
 				a.define(t, "rings.example.com", "1")
 				w := NewWatcher(a)
 				d, err := w.Appear(t.Context(), ringKind)
