@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -303,7 +304,11 @@ func TestLegacyManifestsArePlanned(t *testing.T) {
 		t.Errorf("the same manifest changes something (%d):\n%s", code, said)
 	}
 	said, _ = plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 3), "-o", "json")
-	report, ok := preview.Decode(said)
+	deprecated, raw, _ := strings.Cut(said, "{")
+	if !contains(deprecated, "v1beta2 EtcdCluster is deprecated") {
+		t.Errorf("the version is not called deprecated: %q", deprecated)
+	}
+	report, ok := preview.Decode("{" + raw)
 	if !ok || len(report.Actions()) < 2 {
 		t.Fatalf("a change is planned so:\n%s", said)
 	}
