@@ -143,7 +143,7 @@ test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real 
 	$(E2E) up --fast-node-detection --kubeconfig $(E2E_KUBECONFIG); \
 	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
 	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 etcd-3.3 etcd-3.4 etcd-3.5 etcd-3.6 etcd-3.7 --load >/dev/null; \
-	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -parallel 4 -timeout 30m ./test/e2e | grep --line-buffered -v '^=== '; \
+	E2E_LOCALKUBE="$(CURDIR)/$(E2E)" KUBECONFIG=$(E2E_KUBECONFIG) go test -v -count=1 -parallel 4 -timeout 50m ./test/e2e | grep --line-buffered -v '^=== '; \
 	echo "== chaos"; \
 	KUBECONFIG=$(E2E_KUBECONFIG) go run ./test/chaos -localkube "$(E2E)" -seconds $(E2E_CHAOS) -seed $(E2E_SEED) -heal 2m -shrink 2m
 
