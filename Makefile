@@ -140,6 +140,7 @@ E2E_KUBECONFIG := $(CURDIR)/build/e2e.kubeconfig
 test-e2e: $(LOCALKUBE) bin/governor ## The operator on a real cluster with real pods and real faults
 	@echo "== e2e"
 	@trap '$(E2E) down' EXIT; \
+	$(E2E) down; \
 	$(E2E) up --fast-node-detection --kubeconfig $(E2E_KUBECONFIG); \
 	ln -sf "$$($(LOCALKUBE) build | head -1)/kubectl" bin/kubectl; \
 	$(E2E) image build config/image.yaml memcached-1.6.18 memcached-1.6.38 etcd-3.3 etcd-3.4 etcd-3.5 etcd-3.6 etcd-3.7 --load >/dev/null; \

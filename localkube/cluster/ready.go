@@ -168,39 +168,62 @@ func (c *Cluster) awaitDNS(ctx context.Context, client kubernetes.Interface) err
 	return c.askDNS(ctx, client)
 }
 
+// askDNS returns when every server of the cluster's DNS has answered. After a machine that died, the API still holds the
+// addresses that the servers had before, and says that they are ready: who does not answer is looked up again.
 func (c *Cluster) askDNS(ctx context.Context, client kubernetes.Interface) error {
+	return askAll(ctx, func(ctx context.Context) ([]string, error) { return dnsServers(ctx, client) })
+}
+
+func dnsServers(ctx context.Context, client kubernetes.Interface) ([]string, error) {
 	found, err := client.DiscoveryV1().EndpointSlices(metav1.NamespaceSystem).List(ctx,
 		metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=kube-dns"})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	var servers []string
 	for _, slice := range found.Items {
 		for _, endpoint := range slice.Endpoints {
-			if err := ask(ctx, net.JoinHostPort(endpoint.Addresses[0], "53")); err != nil {
-				return fmt.Errorf("DNS: %w", err)
-			}
+			servers = append(servers, net.JoinHostPort(endpoint.Addresses[0], "53"))
 		}
 	}
-	return nil
+	return servers, nil
 }
 
-// ask asks one name server for the one name that every cluster has, again and again until it answers: a question is one
-// packet, and one may be lost while a node's network is still being set up.
-func ask(ctx context.Context, server string) error {
-	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, proto, _ string) (net.Conn, error) {
-		return (&net.Dialer{}).DialContext(ctx, proto, server)
-	}}
+// askAll asks all servers, again and again until each answers: a question is one packet, and one may be lost while a
+// node's network is still being set up.
+func askAll(ctx context.Context, list func(context.Context) ([]string, error)) error {
 	for asked := 1; ; asked++ {
-		question, cancel := context.WithTimeout(ctx, answerDeadline)
-		_, err := resolver.LookupHost(question, "kubernetes.default.svc.cluster.local.")
-		cancel()
+		servers, err := list(ctx)
+		if err == nil {
+			err = askEach(ctx, servers)
+		}
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%s has not answered %d questions: %w", server, asked, err)
+			return fmt.Errorf("DNS, asked %d times: %w", asked, err)
 		case <-time.After(askAgainEvery):
 		}
 	}
+}
+
+func askEach(ctx context.Context, servers []string) error {
+	for _, server := range servers {
+		if err := ask(ctx, server); err != nil {
+			return fmt.Errorf("%s does not answer: %w", server, err)
+		}
+	}
+	return nil
+}
+
+// ask asks one name server for the one name that every cluster has.
+func ask(ctx context.Context, server string) error {
+	ctx, cancel := context.WithTimeout(ctx, answerDeadline)
+	defer cancel()
+	resolver := net.Resolver{PreferGo: true, Dial: func(ctx context.Context, proto, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, proto, server)
+	}}
+	_, err := resolver.LookupHost(ctx, "kubernetes.default.svc.cluster.local.")
+	return err
 }

@@ -54,10 +54,31 @@ func answer(t *testing.T, question []byte) []byte {
 	return packed
 }
 
+func listed(servers ...string) func(context.Context) ([]string, error) {
+	return func(context.Context) ([]string, error) { return servers, nil }
+}
+
 func TestALostQuestionIsAskedAgain(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := ask(ctx, nameServer(t, 2)); err != nil {
+	if err := askAll(ctx, listed(nameServer(t, 2))); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAServerThatMovedIsFound: the machine died, and the API still names the address that the server had before.
+func TestAServerThatMovedIsFound(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	before, now, lists := nameServer(t, 1000), nameServer(t, 0), 0
+	err := askAll(ctx, func(context.Context) ([]string, error) {
+		lists++
+		if lists == 1 {
+			return []string{before}, nil
+		}
+		return []string{now}, nil
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }
@@ -66,7 +87,7 @@ func TestANameServerThatNeverAnswersIsNamed(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
 	server := nameServer(t, 1000)
-	if err := ask(ctx, server); err == nil || !strings.Contains(err.Error(), server) {
+	if err := askAll(ctx, listed(server)); err == nil || !strings.Contains(err.Error(), server) {
 		t.Errorf("got %v, want an error with %s", err, server)
 	}
 }

@@ -40,6 +40,7 @@ func TestCluster(t *testing.T) {
 		{"API server stop", testAPIServerStop},
 		{"what ends by itself is restarted", testRestart},
 		{"a dead supervisor is reported", testDeadSupervisor},
+		{"up after the machine died", testMachineDied},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(t, u) })
 	}

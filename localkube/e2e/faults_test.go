@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -184,6 +185,28 @@ func (u user) kill(t *testing.T, component string) {
 		}
 	}
 	t.Fatalf("no component %q", component)
+}
+
+// testMachineDied kills everything at once, as the end of a session or of a virtual machine does; `up` starts it again. The
+// API holds what was true before, and the pods come back with other addresses.
+func testMachineDied(t *testing.T, u user) {
+	for _, file := range clusterProcesses() {
+		pid, err := strconv.Atoi(strings.Split(file, "/")[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Kill(pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, 10*time.Second, "no process is left", func() error {
+		if left := clusterProcesses(); len(left) > 0 {
+			return fmt.Errorf("%d processes live", len(left))
+		}
+		return nil
+	})
+	u.localkube(t, "up", "--nodes", "3", "--fast-node-detection", "--kubeconfig", u.kubeconfig)
+	u.othersStayReady(t)
 }
 
 func killControlPlane(t *testing.T, u user) {
