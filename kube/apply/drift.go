@@ -209,8 +209,9 @@ func (a *Applier) without(d declared, fields *fieldpath.Set) (declared, error) {
 
 // foreignFields returns the fields that another manager changed. If the declaration is the
 // one that the object last matched, that is every difference. Otherwise (after a restart,
-// or with another declaration) it is every field that another manager owns now and whose
-// declaration has not changed.
+// or with another declaration) it is every field that only other managers own now and whose
+// declaration has not changed. A field that Manager still owns has the value that it applied.
+// Another manager that owns it too has set the same value, so a difference is a new declaration.
 func (a *Applier) foreignFields(key types.NamespacedName, d declared, existing client.Object) (*fieldpath.Set, error) {
 	all, err := a.changed(d, existing)
 	if err != nil || all.Empty() {
@@ -220,7 +221,7 @@ func (a *Applier) foreignFields(key types.NamespacedName, d declared, existing c
 	if known && n.sum == d.fingerprint && n.uid == existing.GetUID() {
 		return all.Leaves(), nil
 	}
-	others, err := ownedByOthers(existing)
+	others, err := ownedOnlyByOthers(existing)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +257,11 @@ func isApplyEntry(e metav1.ManagedFieldsEntry) bool {
 	return e.Manager == Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
 }
 
-func ownedByOthers(obj client.Object) (*fieldpath.Set, error) {
+func ownedOnlyByOthers(obj client.Object) (*fieldpath.Set, error) {
+	ours, err := ownedFields(obj)
+	if err != nil {
+		return nil, err
+	}
 	owned := &fieldpath.Set{}
 	for _, entry := range obj.GetManagedFields() {
 		if isApplyEntry(entry) || entry.FieldsV1 == nil {
@@ -268,7 +273,7 @@ func ownedByOthers(obj client.Object) (*fieldpath.Set, error) {
 		}
 		owned = owned.Union(some)
 	}
-	return owned.Leaves(), nil
+	return owned.Leaves().Difference(ours.Leaves()), nil
 }
 
 func fieldsOf(entry metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {

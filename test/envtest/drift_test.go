@@ -133,6 +133,50 @@ func TestDriftStaysIfPolicyReportsOnly(t *testing.T) {
 	must(t, err)
 }
 
+// A value that the user declares after another manager has set it belongs to both managers.
+// The next declaration is applied, also if the user makes it while no operator runs.
+func TestDeclaredDriftIsNoDrift(t *testing.T) {
+	namespace := newNamespace(t)
+	op := startOperator(t, namespace)
+	newPolicy(t, namespace, "report", func(s *v1alpha1.OperationPolicySpec) {
+		s.Selector.Kinds, s.DriftPolicy = []string{"Memcached"}, v1alpha1.DriftPolicyReport
+	})
+	newMemcached(t, namespace, "m", 1)
+	deploymentOf(t, namespace, "m")
+	quiet(t, namespace, op)
+	acceptDrift(t, namespace, 7)
+	quiet(t, namespace, op)
+	declaresSize(t, namespace, 8)
+	left(t, namespace, "")
+	must(t, replicas(t, namespace, "m", 8))
+	acceptDrift(t, namespace, 9)
+	quiet(t, namespace, op)
+	op.stop()
+	declaresSize(t, namespace, 10)
+	startOperator(t, namespace)
+	left(t, namespace, "")
+	must(t, replicas(t, namespace, "m", 10))
+}
+
+// acceptDrift scales the Deployment by hand, and then declares that size.
+func acceptDrift(t *testing.T, namespace string, size int32) {
+	t.Helper()
+	dep := deploymentOf(t, namespace, "m")
+	dep.Spec.Replicas = &size
+	must(t, api.Update(t.Context(), dep, client.FieldOwner("kubectl-scale")))
+	left(t, namespace, "Deployment m (spec.replicas) by kubectl-scale.")
+	declaresSize(t, namespace, size)
+	left(t, namespace, "")
+}
+
+func declaresSize(t *testing.T, namespace string, size int32) {
+	t.Helper()
+	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
+	must(t, err)
+	m.Spec.Size = size
+	must(t, api.Update(t.Context(), m))
+}
+
 // A deletion while no operator runs is reported too, and a new object is applied.
 func TestMissingObjectsAreReportedAfterRestart(t *testing.T) {
 	installRings(t)
