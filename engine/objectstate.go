@@ -11,6 +11,7 @@ import (
 // objectState is what the engine keeps in memory about each object of an application. All
 // of it can be lost: a restarted operator reads the world again.
 type objectState[W any] struct {
+	uids            memory.Map[types.UID] // of the objects that the rest is about
 	lastStatusWrite memory.Map[time.Time] // when the engine last wrote each status
 	pendingStatus   memory.Map[pendingStatus]
 	applyCache      memory.ApplyCache[W]
@@ -34,4 +35,5 @@ func (s *objectState[W]) forget(key types.NamespacedName) {
 	s.release(key)
 	s.rollbackTargets.Forget(key)
 	s.settled.Forget(key)
+	s.uids.Forget(key)
 }

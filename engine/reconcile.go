@@ -89,6 +89,7 @@ func (e *engine[T, W]) Reconcile(ctx context.Context, req reconcile.Request) (re
 		e.forget(key)
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	e.forgetReplaced(key, obj)
 	e.causes.Meet(key, unfinished(obj))
 	r := newReconciliation[T, W](obj, e.specManagers.Of(key), e.now())
 	if len(rolledBack(obj)) > 0 {
@@ -153,13 +154,32 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 	e.objectState.release(key)
 }
 
+// forget drops all state of an object that is gone.
 func (e *engine[T, W]) forget(key types.NamespacedName) {
+	e.forgetState(key)
+	e.specManagers.Forget(key)
+}
+
+// forgetReplaced drops the state of an earlier object of the same name. If an object is deleted
+// and created again during a reconcile, no reconcile finds the name free. The cache has noted
+// the author of the new object already, so that name stays.
+func (e *engine[T, W]) forgetReplaced(key types.NamespacedName, obj T) {
+	before, known := e.uids.Get(key)
+	if known && before == obj.GetUID() {
+		return
+	}
+	if known {
+		e.forgetState(key)
+	}
+	e.uids.Put(key, obj.GetUID())
+}
+
+func (e *engine[T, W]) forgetState(key types.NamespacedName) {
 	e.release(key)
 	e.tracker.Forget(key)
 	e.applier.Forget(key)
 	e.issuer.Forget(key)
 	e.backoff.Forget(key)
-	e.specManagers.Forget(key)
 	e.objectState.forget(key)
 	e.revisions.Forget(key)
 }
