@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"math/bits"
 	"slices"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -14,7 +15,7 @@ type Place struct{ Node, Zone string }
 const misplaced = "MemberMisplaced"
 
 // maxTried is the number of recorded spreads that a new member did not improve.
-const maxTried = 8
+const maxTried = 16
 
 // NeedsPlaces reports whether the driver must look up where a new member could run: so many
 // voters share a zone or node that its loss breaks the quorum, and the spec permits moves.
@@ -63,13 +64,8 @@ func (w World) canSpread() bool {
 func (w World) bestPlace() (best Place, ok bool) {
 	least := w.crowding("", Place{})
 	for _, p := range w.Places {
-		for _, m := range w.Members {
-			if !voter(m) || m.Unmanaged {
-				continue
-			}
-			if c := w.crowding(m.Name, p); c < least {
-				best, least, ok = p, c, true
-			}
+		if c := w.crowdingWith(p); c >= 0 && c < least {
+			best, least, ok = p, c, true
 		}
 	}
 	return best, ok
@@ -102,7 +98,9 @@ func (w World) crowding(without string, at Place) int {
 	return sum
 }
 
-// spreadDigest changes whenever the members or the places change.
+// spreadDigest changes when the members move, when a better spread becomes possible, and when the
+// number of places that permit it doubles. Each try copies all data to a new member, so no change of
+// other nodes may cause one.
 func spreadDigest(core World) string {
 	var all []Place
 	for _, m := range core.Members {
@@ -110,7 +108,37 @@ func spreadDigest(core World) string {
 			all = append(all, Place{m.Name + " " + m.Pod.Node, m.Pod.Zone})
 		}
 	}
-	return lifecycle.Digest([]any{all, core.Places})
+	least, places := core.bestSpread()
+	return lifecycle.Digest([]any{all, least, bits.Len(uint(places))})
+}
+
+// bestSpread is the least crowding that the move of one member to one of the places can reach, and
+// the number of places that reach it.
+func (w World) bestSpread() (least, places int) {
+	for _, p := range w.Places {
+		c := w.crowdingWith(p)
+		switch {
+		case places == 0 || c < least:
+			least, places = c, 1
+		case c == least:
+			places++
+		}
+	}
+	return least, places
+}
+
+// crowdingWith is the least crowding after a member has moved to the place.
+func (w World) crowdingWith(p Place) int {
+	least := -1
+	for _, m := range w.Members {
+		if !voter(m) || m.Unmanaged {
+			continue
+		}
+		if c := w.crowding(m.Name, p); least < 0 || c < least {
+			least = c
+		}
+	}
+	return least
 }
 
 // triedSpreads records the spread that a new member is about to improve. If it does not, the

@@ -91,6 +91,35 @@ func TestRebalanceEnds(t *testing.T) {
 	}
 }
 
+// TestRebalanceIgnoresOtherNodes: the scheduler puts each new member into the crowded zone, and nodes
+// of an autoscaled pool come and go. Each try copies all data, so few follow.
+func TestRebalanceIgnoresOtherNodes(t *testing.T) {
+	want, seen := automatic(3), placed("aab", "c").World
+	p, copies, own := etcd.Planner{}, 0, seen.Places
+	want.Status.Memory.Formed = true
+	for day := range 100 {
+		seen.Places = slices.Clone(own)
+		for pool := range 1 + day*7%40 {
+			seen.Places = append(seen.Places, etcd.Place{Node: fmt.Sprint("pool-", pool+day), Zone: "c"})
+		}
+		for range 60 {
+			p.Status(want, seen)
+			d := p.Next(want, seen, noon)
+			if d.Outcome == lifecycle.OutcomeSettled {
+				break
+			}
+			if d.Step.Name == etcd.AddLearner {
+				copies++
+			}
+			_, after := p.Effect(seen, d.Step)
+			seen = land(after, 3, "a")
+		}
+	}
+	if copies > 6 || copies == 0 {
+		t.Errorf("100 changes of other nodes caused %d copies of all data", copies)
+	}
+}
+
 // words are all words of so many of the letters.
 func words(letters string, n int) []string {
 	if n == 0 {

@@ -45,14 +45,15 @@ func (d *Driver) findPlaces(ctx context.Context, want *etcdv1.EtcdCluster, w *et
 	})
 }
 
-// ready returns the nodes that are ready and not cordoned.
+// ready returns the nodes that are ready and not cordoned. Where they cannot be read it returns those
+// of the last time: without places, a move that has begun would be undone.
 func (d *Driver) ready(ctx context.Context) []corev1.Node {
 	d.places.mu.Lock()
 	defer d.places.mu.Unlock()
 	if now := d.now(); now.Sub(d.places.read) >= placesFresh {
 		var all corev1.NodeList
 		if err := d.live.List(ctx, &all); err != nil {
-			return nil
+			return d.places.nodes
 		}
 		d.places.read, d.places.nodes = now, nil
 		for i := range all.Items {

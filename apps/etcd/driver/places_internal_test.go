@@ -1,6 +1,8 @@
 package driver
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -8,7 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
@@ -68,5 +72,27 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("%s: %s", c.reason, diff)
 			}
 		})
+	}
+}
+
+// While the API server does not answer, the places of the last time stay: a move that has begun goes on.
+func TestPlacesStayWhileNodesCannotBeRead(t *testing.T) {
+	fails := false
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "free"}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	reader := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(node).WithInterceptorFuncs(interceptor.Funcs{
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			if fails {
+				return errors.New("away")
+			}
+			return c.List(ctx, list, opts...)
+		},
+	}).Build()
+	now := noon
+	d := &Driver{live: reader, now: func() time.Time { return now }, places: &places{}}
+	before := len(d.ready(t.Context()))
+	now, fails = now.Add(time.Hour), true
+	if after := len(d.ready(t.Context())); before != 1 || after != 1 {
+		t.Errorf("%d nodes before the failure and %d after it, want 1 and 1", before, after)
 	}
 }
