@@ -33,6 +33,9 @@ func authorityMismatch(want desired, seen World, now time.Time) lifecycle.Decisi
 		}
 		return await(Serving, m, later(m.Since, m.Pod.Since), authoritySwapped, "%s is starting with the current authority.", m.Name)
 	}
+	if d, ok := s.claimsTerminating(); ok {
+		return d
+	}
 	m := s.next(want, seen)
 	step := restart(want, m, want.after(m), authoritySwapped,
 		"%s runs with an authority that was replaced or lost; it restarts with the current one.", m.Name)
@@ -41,11 +44,45 @@ func authorityMismatch(want desired, seen World, now time.Time) lifecycle.Decisi
 		return lifecycle.Proceed(repair(step))
 	case s.refuseEachOther() && (s.complete() || len(s.renewed)+1 >= s.quorum()):
 		return lifecycle.Proceed(repair(with(step, ArgBudget, OverBudget)))
+	case canRemoveDead(want, seen, now):
+		return lifecycle.Decision{} // the restart keeps the quorum afterwards
 	}
 	return lifecycle.Block(authoritySwapped, fmt.Sprintf(
 		"%s runs with an authority that was replaced or lost, and its restart would break the quorum: %d of the other voters serve, of %d in all. "+
 			"Restore the other members or the former Secrets, or delete the pod of %s to accept an interruption.",
 		m.Name, s.others(m), len(s.voters), m.Name))
+}
+
+// canRemoveDead reports whether a member that will not return can be removed now.
+func canRemoveDead(want desired, seen World, now time.Time) bool {
+	d := deadMember(want, seen, now)
+	return seen.Listed && d.IsSet() && seen.change(d.Step.Target, func(m *Member) { m.Role = Outside }).missing() == 0
+}
+
+// claimsTerminating decides where restarts cannot help, because a restart would lose the data of a
+// member whose claim is being deleted. Where etcd's list is known, later rules replace the member:
+// a new member accepts those that have restarted.
+func (p authorityGroups) claimsTerminating() (d lifecycle.Decision, ok bool) {
+	able := len(p.restartable())
+	switch {
+	case able > 0 && (!p.refuseEachOther() || p.listed || len(p.renewed)+able >= p.quorum()):
+		return lifecycle.Decision{}, false
+	case p.listed:
+		return lifecycle.Decision{}, true
+	}
+	at := slices.IndexFunc(p.old, claimTerminating)
+	if at < 0 {
+		return lifecycle.Decision{}, false
+	}
+	return lifecycle.Block(authoritySwapped, fmt.Sprintf(
+		"%s runs with an authority that was replaced or lost, and its %s is being deleted: a restart would lose its data, and too few other "+
+			"members can restart. Do not delete its pod. Restore the former Secrets of the authority; Governor then replaces the member.",
+		p.old[at].Name, terminatingKind(p.old[at]))), true
+}
+
+// restartable are the members with an old authority that keep their data when their pod is deleted.
+func (p authorityGroups) restartable() []Member {
+	return slices.DeleteFunc(slices.Clone(p.old), claimTerminating)
 }
 
 // authorityGroups groups the voters by the authority that they run with.
@@ -86,6 +123,12 @@ func (g desired) refuses(m Member) bool {
 	return m.Set.Exists && !dataLost(m) && !obstructed(m) && (m.Refused || m.PeersRefused) && OtherAuthorities(m, present)
 }
 
+// onlyReplaceable reports whether the member works for the other members, but never for Governor
+// again: it refuses clients' certificates, and a restart would lose its data.
+func (g desired) onlyReplaceable(m Member) bool {
+	return g.refuses(m) && !m.PeersRefused && claimTerminating(m)
+}
+
 // OtherAuthorities reports whether the member's pod was created for authorities other than those
 // of the digest, or for unknown ones.
 func OtherAuthorities(m Member, trust string) bool {
@@ -95,10 +138,10 @@ func OtherAuthorities(m Member, trust string) bool {
 
 func (p authorityGroups) quorum() int { return len(p.voters)/2 + 1 }
 
-// alive reports whether the member serves, as far as is known. Where no member answers, the
-// kubelet's readiness probe is the only evidence.
+// alive reports whether the member serves, as far as is known. The kubelet's readiness probe is the
+// only evidence where no member answers, and of a member that refuses only Governor.
 func (p authorityGroups) alive(m Member) bool {
-	if p.listed {
+	if p.listed && (!m.Refused || m.PeersRefused) {
 		return p.seen.serving(m)
 	}
 	return m.Pod.Ready && !m.Pod.Leaving && !dataLost(m)
@@ -146,15 +189,16 @@ func (p authorityGroups) next(want desired, seen World) Member {
 	leads := func(m Member) bool {
 		return m.Leads || !seen.Listed && remembered(want.EtcdCluster, m.Name).Role == roleLeader
 	}
+	able := p.restartable()
 	for _, is := range []func(Member) bool{
 		func(m Member) bool { return !p.alive(m) },
 		func(m Member) bool { return !leads(m) },
 	} {
-		if i := slices.IndexFunc(p.old, is); i >= 0 {
-			return p.old[i]
+		if i := slices.IndexFunc(able, is); i >= 0 {
+			return able[i]
 		}
 	}
-	return p.old[0]
+	return able[0]
 }
 
 // unableToRestart reports why members with their data in their pods are not restarted.

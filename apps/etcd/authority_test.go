@@ -12,8 +12,9 @@ import (
 )
 
 // swap is a cluster whose authorities were replaced, with a letter per member: 'o' runs with the
-// old ones and 'n' with the new ones, 's' starts with the new ones, 'd' is on a failed node. With
-// peers, members of different letters refuse each other.
+// old ones and 'n' with the new ones, 's' starts with the new ones, 'd' is on a failed node, and 't'
+// runs with the old ones on a claim that is being deleted. With peers, members of different
+// authorities refuse each other.
 type swap struct {
 	members string
 	peers   bool
@@ -21,10 +22,14 @@ type swap struct {
 
 // groups counts the members that can agree with each other.
 func (s swap) agree(as byte) int {
-	if s.peers {
-		return strings.Count(s.members, string(as))
+	old, renewed := strings.Count(s.members, "o")+strings.Count(s.members, "t"), strings.Count(s.members, "n")
+	switch {
+	case !s.peers:
+		return old + renewed
+	case as == 'n':
+		return renewed
 	}
-	return strings.Count(s.members, "o") + strings.Count(s.members, "n")
+	return old
 }
 
 func (s swap) quorum() bool {
@@ -53,10 +58,11 @@ func (s swap) observed(want *etcdv1.EtcdCluster) etcd.World {
 
 func (s swap) observe(m *etcd.Member, is byte, revision string) {
 	q := len(s.members)/2 + 1
-	trust := map[byte]string{'o': ".old", 'n': ".new", 's': ".new", 'd': ".old"}[is]
+	trust := map[byte]string{'o': ".old", 'n': ".new", 's': ".new", 'd': ".old", 't': ".old"}[is]
+	m.Volume.Terminating = is == 't'
 	m.Set.Revision, m.Pod.Revision = revision+trust, revision+trust
 	switch is {
-	case 'o':
+	case 'o', 't':
 		ready := s.agree('o') >= q
 		down(time.Hour)(m)
 		m.Pod.Ready, m.Refused, m.PeersRefused = ready, true, s.peers
@@ -93,6 +99,15 @@ func TestReplacedAuthorityRestartsMembers(t *testing.T) {
 		"All5Down":      {swap{"ooood", true}, 0, "ooood"}, // it would take too long without a quorum
 		"All5DownBegun": {swap{"nnood", true}, 0, "nnnnd"}, // no group has a quorum
 		"All3Down":      {swap{"ood", true}, 0, "ood"},
+
+		// A restart would end the pod that keeps a deleted claim: it waits for its replacement.
+		"ClientsDoomed":      {swap{"oto", false}, 0, "ntn"},
+		"ClientsDoomedFirst": {swap{"too", false}, 0, "tnn"},
+		"ClientsTwoDoomed":   {swap{"tot", false}, 0, "tnt"},
+		"AllDoomed":          {swap{"oto", true}, 1, "ntn"},
+		"AllTwoDoomed":       {swap{"tot", true}, 0, "tot"}, // too few could restart to form a quorum
+		"AllDoomed5":         {swap{"ttooo", true}, 1, "ttnnn"},
+		"OneDoomed":          {swap{"t", true}, 0, "t"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,6 +176,10 @@ func TestReplacedAuthorityDestroysNothing(t *testing.T) {
 		"Unreachable": {three, unreachable.World, "Wait QuorumBack e (QuorumAway)"},
 		"NothingLeft": {three, swap{"ood", true}.observed(three), "Blocked AuthoritySwapped"},
 		"LeaderLast":  {three, swap{"ooo", false}.observed(three), "Proceed Restart e-1 (AuthoritySwapped)"},
+		"OnlyDoomed":  {three, swap{"ttt", false}.observed(three), "Blocked AuthoritySwapped"},
+		"TwoDoomed":   {three, swap{"tto", true}.observed(three), "Blocked AuthoritySwapped"},
+		"Refused":     {three, swap{"tnn", true}.observed(three), "Proceed RemoveMember e-0 (MemberDead)"}, // etcd adds none while one is away
+		"Accepted":    {three, swap{"tnn", false}.observed(three), "Proceed AddLearner e-3 (VolumeDeleted)"},
 	}
 	for name, c := range cases {
 		d := etcd.Planner{}.Next(c.want, c.seen, noon)
@@ -168,4 +187,36 @@ func TestReplacedAuthorityDestroysNothing(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, d, c.says)
 		}
 	}
+}
+
+// TestEverySmallWorldOfAuthorities: 'R' serves the other members, and refuses Governor because it
+// runs with a replaced authority; 'U' does so on a claim that is being deleted.
+func TestEverySmallWorldOfAuthorities(t *testing.T) {
+	smallWorlds("sRUtTdDxl", 4, func(code string) {
+		if !strings.ContainsAny(code, "st") || !quorumReady(world(code).World) {
+			return // no member tells Governor the list
+		}
+		if u := strings.Count(code, "U"); len(code) > 3 && u > 1 || u > 0 && strings.ContainsAny(code, "xTdD") {
+			return // KeepsQuorum holds the removals: too few members prove by their answers that they serve
+		}
+		want := wanted(3)
+		want.Spec.Version = "3.6.16"
+		want.Status.Memory.Formed, want.Status.Memory.FirstVersion = true, "3.5.35"
+		seen := world(code)
+		seen.Trust = "new"
+		for _, m := range seen.Members {
+			seen = seen.with(m.Name, func(m *etcd.Member) {
+				if !m.Refused {
+					m.Pod.Revision, m.Set.Revision = m.Pod.Revision+".new", m.Set.Revision+".new"
+				}
+			})
+		}
+		follow(t, code, want, seen.World)
+	})
+}
+
+// refusing runs with a replaced authority: it serves the other members, and refuses Governor.
+func refusing(m *etcd.Member) {
+	m.Health, m.Version, m.Index, m.Leads = etcd.Unknown, "", 0, false
+	m.Refused, m.Pod.Revision, m.Set.Revision = true, m.Pod.Revision+".old", m.Set.Revision+".old"
 }

@@ -86,8 +86,12 @@ func mayBelong(want *etcdv1.EtcdCluster, m Member) bool {
 	return !known || remembered(want, m.Name).Role != ""
 }
 
+// terminatedPod recreates a pod on its volume. A terminated pod keeps no claim that is being deleted,
+// and without its volume the member is replaced.
 func terminatedPod(want desired, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists && !obstructed(m) })
+	m, ok := seen.find(func(m Member) bool {
+		return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists && !dataLost(m) && !obstructed(m)
+	})
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -193,7 +197,7 @@ func lossCause(want desired, seen World, m Member, now time.Time) string {
 }
 
 // causedBySpec reports whether the spec keeps the member's pod from running: a replacement would
-// fail in the same way.
+// fail in the same way. A member whose claim is being deleted never gets another spec.
 func causedBySpec(want desired, seen World, m Member) bool {
 	if m.Set.Problem != "" && !m.Pod.Exists {
 		return true
@@ -206,7 +210,7 @@ func causedBySpec(want desired, seen World, m Member) bool {
 	case lifecycle.PodProblemCrashLoopBackOff:
 		return learner(m) || failsSinceChange(seen, m)
 	}
-	return want.mismatches(m) && !Volatile(want.EtcdCluster)
+	return want.mismatches(m) && !Volatile(want.EtcdCluster) && !claimTerminating(m)
 }
 
 // failsSinceChange reports whether the member has another spec or version than a serving member:
@@ -241,7 +245,7 @@ func newLeader(seen World, from Member) (Member, bool) {
 
 // unhealthyMember delays all changes while a listed member does not serve.
 func unhealthyMember(want desired, seen World, now time.Time) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return voter(m) && (!seen.serving(m) || !m.Joined) })
+	m, ok := seen.find(func(m Member) bool { return voter(m) && (!seen.serving(m) || !m.Joined) && !want.onlyReplaceable(m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}

@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -56,6 +57,45 @@ func TestEtcdRecoversFromReplacedAuthority(t *testing.T) {
 		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { c.own(spec); spec.Size = 3 })
 		c.settled(t)
 		c.heals(t, "own-client", func() { c.ownKeys(t, newAuthority(t)) })
+	})
+}
+
+// TestEtcdReplacesAMemberAfterAuthorityIsLost deletes all Secrets and one claim, as `kubectl delete
+// secret,pvc -l …` does with --wait=false. The members whose claims stay restart with the new authority;
+// only then is the other member replaced.
+func TestEtcdReplacesAMemberAfterAuthorityIsLost(t *testing.T) {
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) {
+		spec.TLS.Mode = etcdv1.Managed
+		spec.ReplaceAfter = &metav1.Duration{Duration: time.Minute}
+	})
+	w := c.write(t, c.withKeys(t, "etcd-client-tls"))
+	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 50) })
+	doomed := c.get(t).Status.Members[1].Name
+	c.pauses(t, true)
+	c.DeleteClaims(t, doomed)
+	must(t, "-n", c.key.Namespace, "delete", "secret", "-l", lifecycle.LabelInstance+"="+c.key.Name)
+	c.pauses(t, false)
+	within(t, 3*patience, "the member with the deleted claim is replaced", func(ctx context.Context) error {
+		obj, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		if obj.Status.ReadyReplicas != 3 || slices.ContainsFunc(obj.Status.Members, func(m etcdv1.MemberStatus) bool { return m.Name == doomed }) {
+			return fmt.Errorf("%w: %d ready, members %v", errNotYet, obj.Status.ReadyReplicas, obj.Status.Members)
+		}
+		return nil
+	})
+	c.settled(t)
+	w.Stop()
+	t.Log(w.Stats())
+	o := c.clients()
+	c.withKeys(t, "etcd-client-tls")(&o)
+	eventually(t, "all that was acknowledged is there", func(ctx context.Context) error {
+		n, err := consistencyclient.Count(ctx, o)
+		if err != nil {
+			return err
+		}
+		return atLeast(n, w.Stats().Acknowledged)
 	})
 }
 
