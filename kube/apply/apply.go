@@ -244,8 +244,8 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	redeclared := a.cache.declaredOtherwise(key, id, d.fingerprint)
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
-		if uid, frozen := immutable(existing); frozen {
-			return a.recreate(ctx, owner, d, uid)
+		if refusedAsImmutable(err) {
+			return a.recreate(ctx, owner, d, existing.GetUID())
 		}
 		written, err = a.replaceLists(ctx, owner, d, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -69,16 +69,20 @@ func (a *Applier) finishReplaceLists(ctx context.Context, owner, existing client
 	return finished, err
 }
 
-// immutable returns the object's UID, and whether its content is immutable.
-func immutable(obj client.Object) (types.UID, bool) {
-	var is *bool
-	switch o := obj.(type) {
-	case *corev1.Secret:
-		is = o.Immutable
-	case *corev1.ConfigMap:
-		is = o.Immutable
+// refusedAsImmutable reports whether the API server refused a write only because the content of
+// the Secret or ConfigMap is immutable. An object that is also invalid for another reason could
+// be deleted, but not created again (pkg/apis/core/validation, ValidateSecretUpdate).
+func refusedAsImmutable(err error) bool {
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) || refusal.Status().Details == nil {
+		return false
 	}
-	return obj.GetUID(), is != nil && *is
+	details := refusal.Status().Details
+	other := slices.ContainsFunc(details.Causes, func(c metav1.StatusCause) bool {
+		return c.Type != metav1.CauseTypeForbidden || !slices.Contains([]string{"immutable", "data", "binaryData"}, c.Field)
+	})
+	content := details.Group == "" && (details.Kind == "Secret" || details.Kind == "ConfigMap")
+	return content && len(details.Causes) > 0 && !other
 }
 
 // recreate deletes the owner's object of that UID and creates it as declared. If the operator

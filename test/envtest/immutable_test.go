@@ -2,9 +2,11 @@ package envtest_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,4 +41,29 @@ func TestOwnImmutableObjectsAreRecreated(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// An immutable object whose declaration the API server would also refuse to create stays.
+func TestImmutableObjectOutlivesAnInvalidDeclaration(t *testing.T) {
+	applier, owner := configured(t)
+	frozen := func(value string) []lifecycle.Object {
+		c := object("c", value, nil)
+		c.Immutable = new(true)
+		return []lifecycle.Object{c}
+	}
+	eventually(t, "the cache shows it", func() error {
+		changes, err := applier.Apply(t.Context(), owner, frozen("first"))
+		if err == nil && len(changes) > 0 {
+			err = errNotYet
+		}
+		return err
+	})
+	c, err := get(t, &corev1.ConfigMap{}, owner.GetNamespace(), "c")
+	must(t, err)
+	if _, err := applier.Apply(t.Context(), owner, frozen(strings.Repeat("x", corev1.MaxSecretSize+1))); !apierrors.IsInvalid(err) {
+		t.Errorf("the declaration is not refused: %v", err)
+	}
+	if is, err := get(t, &corev1.ConfigMap{}, owner.GetNamespace(), "c"); err != nil || is.UID != c.UID {
+		t.Errorf("the object is gone: %v", err)
+	}
 }
