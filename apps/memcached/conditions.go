@@ -41,6 +41,7 @@ func (Planner) Status(want *cachev1.Memcached, seen World) {
 	slices.Sort(s.Nodes)
 	s.Replicas = seen.remaining()
 	s.ReadyReplicas = seen.ready()
+	s.Ready = fmt.Sprintf("%d/%d", s.ReadyReplicas, want.Spec.Size)
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.Image = image(want)
 	s.DefaultImage = defaultImage(want)

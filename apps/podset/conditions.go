@@ -27,17 +27,22 @@ func (Planner) Conditions(want *appv1.PodSet, seen World, d lifecycle.Decision) 
 	}
 }
 
+// maxPodNames bounds the names in the status, whose size the API server limits.
+const maxPodNames = 500
+
 // Status sets the counts and the names.
 func (Planner) Status(want *appv1.PodSet, seen World) {
 	s := &want.Status
-	s.PodNames = nil
+	s.PodNames, s.Replicas = nil, int32(seen.active())
 	for i := range seen.Pods {
 		if p := &seen.Pods[i]; p.Active() {
 			s.PodNames = append(s.PodNames, p.Name)
 		}
 	}
 	slices.Sort(s.PodNames)
-	s.Replicas, s.AvailableReplicas = int32(len(s.PodNames)), int32(seen.available())
+	s.PodNames = s.PodNames[:min(len(s.PodNames), maxPodNames)]
+	s.AvailableReplicas = int32(seen.available())
+	s.Ready = fmt.Sprintf("%d/%d", s.AvailableReplicas, want.Spec.Replicas)
 	s.UpdatedReplicas = s.Replicas - int32(seen.count(otherThan(Fingerprint(want))))
 	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
 }

@@ -86,7 +86,7 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 	s := step(CreatePods, want, n)
 	s.Args[argTemplate] = Fingerprint(want)
 	cause := lifecycle.CauseSpecChange
-	if len(want.Status.PodNames) == int(want.Spec.Replicas) {
+	if want.Status.Replicas == want.Spec.Replicas {
 		cause = lifecycle.CauseFault // they existed before
 	}
 	return lifecycle.Proceed(withReason(s, cause, "TooFewPods",

@@ -169,7 +169,7 @@ func (c *Cluster) awaitDNS(ctx context.Context, client kubernetes.Interface) err
 }
 
 // askDNS returns when every server of the cluster's DNS has answered. After a machine that died, the API still holds the
-// addresses that the servers had before, and says that they are ready: who does not answer is looked up again.
+// addresses that the servers had before, and says that they are ready: a server that does not answer is looked up again.
 func (c *Cluster) askDNS(ctx context.Context, client kubernetes.Interface) error {
 	return askAll(ctx, func(ctx context.Context) ([]string, error) { return dnsServers(ctx, client) })
 }

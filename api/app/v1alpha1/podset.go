@@ -12,11 +12,10 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=ps,categories=governor
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Everything is as declared and available"
-// +kubebuilder:printcolumn:name="Wanted",type=integer,JSONPath=`.spec.replicas`,description="Pods wanted"
-// +kubebuilder:printcolumn:name="Present",type=integer,JSONPath=`.status.replicas`,description="Pods that are there"
-// +kubebuilder:printcolumn:name="Available",type=integer,JSONPath=`.status.availableReplicas`,description="Pods that are ready"
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="What it is doing, or why it is not ready"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Available pods and wanted pods"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
+// +kubebuilder:printcolumn:name="Present",type=integer,JSONPath=`.status.replicas`,priority=1,description="Number of pods"
+// +kubebuilder:printcolumn:name="Updated",type=integer,JSONPath=`.status.updatedReplicas`,priority=1,description="Pods that were made from the present template"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 57",message="metadata.name must be at most 57 characters long: the pods are named after it, with a number"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must have only small letters, digits and '-': it is part of the pods' host names and the value of a label"
@@ -97,8 +96,13 @@ type PodSetStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Names of the pods, sorted.
+	// Available pods and wanted pods, such as "2/3".
+	// +optional
+	Ready string `json:"ready,omitempty"`
+
+	// Names of the pods, sorted; of more than 500 pods, the first 500. The number of all is in replicas.
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=500
 	// +optional
 	PodNames []string `json:"podNames,omitempty"`
 

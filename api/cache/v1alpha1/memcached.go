@@ -12,12 +12,10 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=mcd,categories=governor
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Everything is as declared and answers"
-// +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Servers wanted"
-// +kubebuilder:printcolumn:name="Answering",type=integer,JSONPath=`.status.readyReplicas`,description="Servers that answer"
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="What it is doing, or why it is not ready"
-// +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1,description="Where clients find the servers"
-// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,priority=1,description="The image that runs"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Servers that answer and wanted servers"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
+// +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1,description="Name and port for clients"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,priority=1,description="Image of the servers"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: Service, Deployment and pods are named after it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': the Service is named after it"
@@ -139,6 +137,10 @@ type MemcachedStatus struct {
 	// +listType=atomic
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
+
+	// Servers that answer and wanted servers, such as "2/3".
+	// +optional
+	Ready string `json:"ready,omitempty"`
 
 	// Number of pods.
 	// +optional

@@ -15,9 +15,9 @@ import (
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:path=etcdclusters,shortName=etcd,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Serving members and wanted members"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version.current`,description="Oldest running version"
 // +kubebuilder:printcolumn:name="Leader",type=string,JSONPath=`.status.leader`,description="Name of the leader"
-// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`,priority=1,description="State of the cluster in one word"
 // +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.version.target`,priority=1,description="Version that the members have or change to"
