@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,6 +37,9 @@ const (
 	refusedTTL = 5 * time.Second
 	// maxAnswers bounds the memory that callers with made-up tokens can use.
 	maxAnswers = 512
+	// maxReviews bounds the reviews under way. The operator's reconciles and its lease share one
+	// flow of the API server with them, and each made-up token costs a review.
+	maxReviews = 4
 )
 
 // Provider returns the constructor of the filter for the metrics server of a manager.
@@ -59,6 +63,8 @@ type authorizer struct {
 	tokens authenticationclient.TokenReviewInterface
 	access authorizationclient.SubjectAccessReviewInterface
 	now    clock.PassiveClock
+
+	reviews atomic.Int32 // under way
 
 	mu      sync.Mutex
 	answers map[cacheKey]answer
@@ -106,6 +112,10 @@ func (g *authorizer) authorize(r *http.Request) (int, error) {
 	q := cacheKey{sha256.Sum256([]byte(token)), strings.ToLower(r.Method), r.URL.Path}
 	if status, ok := g.cached(q); ok {
 		return status, nil
+	}
+	defer g.reviews.Add(-1)
+	if g.reviews.Add(1) > maxReviews {
+		return http.StatusTooManyRequests, nil
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), reviewTimeout)
 	defer cancel()

@@ -3,8 +3,11 @@ package metricsauth
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,7 +16,9 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -89,5 +94,59 @@ func TestFilterAuthorizesAndCaches(t *testing.T) {
 	}
 	if len(g.answers) > maxAnswers {
 		t.Errorf("%d answers are kept", len(g.answers))
+	}
+}
+
+// A caller with made-up tokens cannot flood the API server: few reviews are under way at once.
+func TestFilterBoundsReviewsUnderWay(t *testing.T) {
+	const callers = 100
+	var decided sync.WaitGroup // at the API server, or refused before it
+	decided.Add(callers)
+	var underWay, most atomic.Int32
+	released := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		n := underWay.Add(1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		decided.Done()
+		<-released
+		underWay.Add(-1)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1"}`)
+	}))
+	defer server.Close()
+	filter, err := Provider(clock.RealClock{})(&rest.Config{Host: server.URL, QPS: -1}, server.Client())
+	if err != nil {
+		t.Fatal(err)
+	}
+	handler, err := filter(logr.Discard(), http.NotFoundHandler())
+	if err != nil {
+		t.Fatal(err)
+	}
+	get := func(token string) int {
+		r, w := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+token)
+		handler.ServeHTTP(w, r)
+		return w.Code
+	}
+	var ended sync.WaitGroup
+	var refused atomic.Int32
+	for i := range callers {
+		ended.Go(func() {
+			if get(fmt.Sprintf("guess %d", i)) == http.StatusTooManyRequests {
+				refused.Add(1)
+				decided.Done()
+			}
+		})
+	}
+	decided.Wait()
+	close(released)
+	ended.Wait()
+	if most.Load() != maxReviews || refused.Load() != callers-maxReviews {
+		t.Errorf("%d reviews were under way at once, and %d callers were refused", most.Load(), refused.Load())
+	}
+	decided.Add(1)
+	if status := get("another guess"); status != http.StatusUnauthorized {
+		t.Errorf("after the flood, the status is %d", status)
 	}
 }
