@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -17,7 +18,7 @@ type origin int
 const (
 	// fromChange is a change of the spec since all was last as declared.
 	fromChange origin = iota
-	// fromNew is a new object: nothing of it has been as declared before.
+	// fromNew is a new object: no other spec of it has been as declared before.
 	fromNew
 	// fromWorld is the world: the spec that worked last needs the same step now.
 	fromWorld
@@ -50,12 +51,13 @@ func (e *engine[T, W]) neededBefore(ctx context.Context, obj T, seen W, step lif
 
 // counterfactual asks for the step that the spec which worked last would need.
 func (e *engine[T, W]) counterfactual(ctx context.Context, obj T, seen W, step lifecycle.Step) origin {
-	last, err := e.lastSettled(ctx, obj)
+	before, err := e.settledBefore(ctx, obj)
+	last := before.last
 	switch {
 	case err != nil:
 		return fromChange
 	case last.Number == 0:
-		return fromNew
+		return before.none
 	}
 	want, err := e.respecified(obj, last)
 	if err != nil || last.APIVersion != e.gvk.GroupVersion().String() {
@@ -72,26 +74,46 @@ type settledSpec struct {
 	uid        types.UID
 	generation int64
 	digest     string
-	last       revision.Revision
+	last       revision.Revision // of number 0 if no other spec has settled
+	none       origin            // of the steps of an object without such a revision
 }
 
 // lastSettled is the last revision with another spec that has settled; one of number 0 if
-// there is none. It is read once for each spec of a generation.
+// there is none.
 func (e *engine[T, W]) lastSettled(ctx context.Context, obj T) (revision.Revision, error) {
+	before, err := e.settledBefore(ctx, obj)
+	return before.last, err
+}
+
+// settledBefore is what settled before the present spec. It is read once for each spec of a
+// generation.
+func (e *engine[T, W]) settledBefore(ctx context.Context, obj T) (settledSpec, error) {
 	key := client.ObjectKeyFromObject(obj)
 	_, digest, err := revision.SpecOf(obj)
 	if err != nil {
-		return revision.Revision{}, err
+		return settledSpec{}, err
 	}
 	of := settledSpec{uid: obj.GetUID(), generation: obj.GetGeneration(), digest: digest}
 	if known, ok := e.settled.Get(key); ok && known.uid == of.uid && known.generation == of.generation && known.digest == digest {
-		return known.last, nil
+		return known, nil
 	}
 	all, err := e.revisions.List(ctx, obj)
 	if err != nil {
-		return revision.Revision{}, err
+		return settledSpec{}, err
 	}
 	of.last, _ = revision.LastSettled(all, digest)
+	of.none = originWithoutSettled(all)
 	e.settled.Put(key, of)
-	return of.last, nil
+	return of, nil
+}
+
+// originWithoutSettled is the origin of the steps of an object of which no other spec is known
+// to have settled. If the present spec settled before, the change since then was undone. If
+// revisions are missing, one of them may have settled.
+func originWithoutSettled(all []revision.Revision) origin {
+	settled := slices.ContainsFunc(all, func(r revision.Revision) bool { return r.Settled })
+	if settled || revision.Complete(all) {
+		return fromNew
+	}
+	return fromChange
 }

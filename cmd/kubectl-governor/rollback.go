@@ -39,7 +39,7 @@ func rollbackCommand(s *session) *cobra.Command {
 		Long: fmt.Sprintf(`Return to an earlier spec, by default the last one that settled. The command shows the plan,
 and then writes the spec with your own rights, as if you had edited the object. The steps
 pass the same gates and policies, and the history records them. Governor keeps the last
-%d specs.
+%d specs, and the last one that settled.
 
 A rollback with an irreversible step, or one that does not settle, needs --yes.`, revision.Limit),
 		Example: `  # list the revisions

@@ -1,6 +1,6 @@
 // Package revision stores the specs that users declared, so that users can roll back to
 // one. Each is an apps/v1 ControllerRevision that the object owns, numbered 1, 2, 3…. The
-// last ten are kept.
+// last ten are kept, and the newest one that settled.
 package revision
 
 import (
@@ -25,7 +25,8 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Limit is the number of revisions that are kept per object.
+// Limit is the number of revisions that are kept per object. The newest one that settled is
+// kept beyond it.
 const Limit = 10
 
 // Label marks a ControllerRevision of this package. Its value is the kind of the object,
@@ -178,6 +179,12 @@ func LastSettled(all []Revision, present string) (Revision, bool) {
 		}
 	}
 	return Revision{}, false
+}
+
+// Complete reports whether the revisions are all that an object ever had: none was deleted. The
+// revisions must be sorted.
+func Complete(all []Revision) bool {
+	return len(all) == 0 || all[len(all)-1].Number == int64(len(all))
 }
 
 // Numbered returns the revision with that number, and false if it is not kept.

@@ -45,6 +45,10 @@ type newestRevision struct {
 	provided []string
 	// generation is a generation of the owner that has this spec; 0 if none is known.
 	generation int64
+	// lastSettled is the number of the newest revision that has settled; 0 if none has.
+	lastSettled int64
+	// stored are the numbers of all revisions. It is never changed in place.
+	stored []int64
 }
 
 // NewStore returns a store for the objects of a kind in the namespaces; none means all.
@@ -170,9 +174,37 @@ func (k *Store) cacheNewest(owner types.NamespacedName, l newestRevision) {
 	if k.cache == nil {
 		k.cache = map[types.NamespacedName]newestRevision{}
 	}
-	if old, ok := k.cache[owner]; !ok || old.owner != l.owner || old.number <= l.number {
-		k.cache[owner] = l
+	if old, ok := k.cache[owner]; ok && old.owner == l.owner {
+		l = old.merged(l)
+	} else {
+		l = newestRevision{owner: l.owner}.merged(l)
 	}
+	k.cache[owner] = l
+}
+
+// merged returns the state after the revision l was read or written.
+func (old newestRevision) merged(l newestRevision) newestRevision {
+	settled, stored := old.lastSettled, old.stored
+	if l.settled {
+		settled = max(settled, l.number)
+	}
+	if i, known := slices.BinarySearch(stored, l.number); !known {
+		stored = slices.Insert(slices.Clone(stored), i, l.number)
+	}
+	if old.number > l.number {
+		l = old
+	}
+	l.lastSettled, l.stored = settled, stored
+	return l
+}
+
+// forgetRevision drops a revision that was deleted.
+func (k *Store) forgetRevision(owner types.NamespacedName, number int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l := k.cache[owner]
+	l.stored = slices.DeleteFunc(slices.Clone(l.stored), func(n int64) bool { return n == number })
+	k.cache[owner] = l
 }
 
 // load reads the metadata of all revisions once.
@@ -218,7 +250,7 @@ func (k *Store) cacheRevision(c *metav1.PartialObjectMetadata) {
 		newestRevision{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, provided: r.Provided})
 }
 
-// add creates a revision, and deletes the one that would exceed Limit. It deletes first, so that
+// add creates a revision, and deletes those that would exceed Limit. It deletes first, so that
 // the next call repeats what failed.
 func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64, error) {
 	c, err := controllerRevision(owner, k.gvk, k.app, r)
@@ -240,12 +272,21 @@ func (k *Store) add(ctx context.Context, owner client.Object, r Revision) (int64
 	return r.Number, nil
 }
 
-func (k *Store) deleteOldest(ctx context.Context, owner client.Object, number int64) error {
-	if number <= 0 {
-		return nil
+// deleteOldest deletes the revisions up to a number. It keeps the newest one that settled: a
+// rollback returns to it, and a freeze holds what it did not need.
+func (k *Store) deleteOldest(ctx context.Context, owner client.Object, last int64) error {
+	newest := k.newestOf(owner)
+	for _, number := range newest.stored {
+		if number > last || number == newest.lastSettled {
+			continue
+		}
+		old := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, number)}}
+		if err := k.client.Delete(ctx, old); client.IgnoreNotFound(err) != nil {
+			return err
+		}
+		k.forgetRevision(client.ObjectKeyFromObject(owner), number)
 	}
-	old := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: owner.GetNamespace(), Name: Name(k.gvk.Kind, owner, number)}}
-	return client.IgnoreNotFound(k.client.Delete(ctx, old))
+	return nil
 }
 
 // notWritten returns the error of a revision that was not written. A nil err means that

@@ -240,3 +240,38 @@ func TestSaveRepeatsAFailedDelete(t *testing.T) {
 		t.Errorf("%d revisions are stored, want %d, %v", len(all.Items), revision.Limit, err)
 	}
 }
+
+// The newest revision that settled stays, however many specs follow that do not settle. Once
+// another one settles it is an old revision like any other.
+func TestNewestSettledRevisionStays(t *testing.T) {
+	for name, restart := range map[string]bool{"one operator": false, "an operator for each change": true} {
+		t.Run(name, func(t *testing.T) {
+			c := count()
+			k := newStore(c)
+			last := int64(2*revision.Limit + 4)
+			for g := int64(1); g <= last; g++ {
+				if restart {
+					k = newStore(c)
+				}
+				settles := g == 1 || g == 2 || g == revision.Limit+5
+				if _, err := k.Save(t.Context(), owner(g, fmt.Sprint("image-", g%2)), "", settles); err != nil {
+					t.Fatal(err)
+				}
+				all, err := k.List(t.Context(), owner(g, ""))
+				newest, ok := revision.LastSettled(all, "present")
+				want := int64(2)
+				if g < 2 || g >= revision.Limit+5 {
+					want = g
+				}
+				want = min(want, revision.Limit+5)
+				if err != nil || !ok || newest.Number != want || len(all) > revision.Limit+1 {
+					t.Fatalf("after %d specs: %d revisions, settled last %d, want %d: %v", g, len(all), newest.Number, want, err)
+				}
+			}
+			all, err := k.List(t.Context(), owner(last, ""))
+			if err != nil || len(all) != revision.Limit || all[0].Number != last-revision.Limit+1 {
+				t.Errorf("%d revisions are left, from %d: %v", len(all), all[0].Number, err)
+			}
+		})
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/engine"
+	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
 	"github.com/governor-dev/governor/test/fakeapp"
@@ -239,5 +240,28 @@ func TestFreezeHoldsMembershipChanges(t *testing.T) {
 	}
 	if causes["m000003"] != lifecycle.CauseFault || causes["m000004"] != lifecycle.CauseSpecChange {
 		t.Errorf("the history has the causes %v", causes)
+	}
+}
+
+// A freeze holds routine steps of a change, however often a user changes the spec meanwhile:
+// the spec that worked last stays known.
+func TestManyEditsDoNotEndAFreeze(t *testing.T) {
+	namespace, op, _ := clocked(t, "r")
+	newPolicy(t, namespace, "sale", frozen)
+	for i := range revision.Limit + 1 {
+		resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 4 + i%2 })
+		eventually(t, "the change is a revision", func() error {
+			if all := revisionsOf(t, namespace); all[len(all)-1].Number < int64(i+2) {
+				return fmt.Errorf("%w: revision %d", errNotYet, all[len(all)-1].Number)
+			}
+			return nil
+		})
+		ringHeld(t, namespace, "r", "frozen (sale)")
+	}
+	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 6 })
+	quiet(t, namespace, op)
+	ringHeld(t, namespace, "r", "frozen (sale)")
+	if r, err := get(t, &fakeapp.Ring{}, namespace, "r"); err != nil || len(r.Status.Members) != 3 {
+		t.Errorf("members %v, %v", r.Status.Members, err)
 	}
 }

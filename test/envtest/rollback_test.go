@@ -32,10 +32,10 @@ func resizeByEdit(t *testing.T, namespace string, edit func(*fakeapp.Spec)) {
 	})
 }
 
-func revisionsOf(t *testing.T, namespace, kind, name string) []revision.Revision {
+func revisionsOf(t *testing.T, namespace string) []revision.Revision {
 	t.Helper()
 	list := &appsv1.ControllerRevisionList{}
-	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(revision.Selector(kind, name))))
+	must(t, api.List(t.Context(), list, client.InNamespace(namespace), client.MatchingLabels(revision.Selector("Ring", "r"))))
 	var all []revision.Revision
 	for i := range list.Items {
 		r, err := revision.Of(&list.Items[i])
@@ -75,7 +75,7 @@ func TestEverySpecIsOneRevision(t *testing.T) {
 		ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
 	quiet(t, namespace, op)
-	all := revisionsOf(t, namespace, "Ring", "r")
+	all := revisionsOf(t, namespace)
 	if len(all) != 3 {
 		t.Fatalf("there are %d revisions, want 3", len(all))
 	}
@@ -104,7 +104,7 @@ func TestEverySpecIsOneRevision(t *testing.T) {
 		resizeByEdit(t, namespace, func(s *fakeapp.Spec) { s.Size = 1 + size%2 })
 		ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
-	all = revisionsOf(t, namespace, "Ring", "r")
+	all = revisionsOf(t, namespace)
 	if len(all) != revision.Limit || all[len(all)-1].Number != 13 {
 		t.Errorf("%d revisions are kept, up to %d; want %d, up to 13", len(all), all[len(all)-1].Number, revision.Limit)
 	}
@@ -140,7 +140,7 @@ func TestFailedChangeIsRolledBackOnce(t *testing.T) {
 		t.Error("a user has declared another spec, and it is still called rolled back")
 	}
 	settled := func(r revision.Revision) bool { return r.Settled }
-	if all := revisionsOf(t, namespace, "Ring", "r"); len(all) != 5 || slices.IndexFunc(all, settled) != 0 || all[1].Settled || all[2].By != "governor-rollback" {
+	if all := revisionsOf(t, namespace); len(all) != 5 || slices.IndexFunc(all, settled) != 0 || all[1].Settled || all[2].By != "governor-rollback" {
 		t.Errorf("the revisions are %+v", all)
 	}
 }
