@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -57,5 +58,53 @@ func TestDividedMemberListsAreNotTrusted(t *testing.T) {
 				t.Errorf("%s: divided %q, the list is known: %v", c.reason, r.divided, r.known())
 			}
 		})
+	}
+}
+
+// hesitant is a member that answers only after the others were asked.
+type hesitant struct {
+	counted
+	others *sync.WaitGroup
+}
+
+func (h *hesitant) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	asked := make(chan struct{})
+	go func() { defer close(asked); h.others.Wait() }()
+	select {
+	case <-asked:
+		return h.counted.MemberList(ctx, r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// prompt is a member that notes that it was asked.
+type prompt struct {
+	counted
+	asked func()
+}
+
+func (p *prompt) MemberList(ctx context.Context, r *pb.MemberListRequest) (*pb.MemberListResponse, error) {
+	p.asked()
+	return p.counted.MemberList(ctx, r)
+}
+
+// A slow member does not hide that the others have different lists: all are asked at once.
+func TestSlowMemberHidesNoDivision(t *testing.T) {
+	var others sync.WaitGroup
+	others.Add(2)
+	servers := []pb.ClusterServer{
+		&hesitant{counted{ids: []uint64{1, 2, 3}}, &others},
+		&prompt{counted{ids: []uint64{2}}, sync.OnceFunc(others.Done)},
+		&prompt{counted{ids: []uint64{1, 2, 3}}, sync.OnceFunc(others.Done)},
+	}
+	var voters []answer
+	for i, server := range servers {
+		a := answerOf(uint64(i+1), 1, uint64(2-i%2), etcd.Healthy)
+		a.conn = serve(t, func(s *grpc.Server) { pb.RegisterClusterServer(s, server) })
+		voters = append(voters, a)
+	}
+	if got, want := divided(t.Context(), voters), "1, 3 lists 1 2 3; 2 lists 2"; got != want {
+		t.Errorf("the lists are %q, want %q", got, want)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -78,23 +79,38 @@ func divided(ctx context.Context, voters []answer) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
-	lists := map[string][]string{}
-	for _, a := range voters {
-		list, err := pb.NewClusterClient(a.conn).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
-		if err != nil {
-			continue // it no longer has a quorum
-		}
-		key := strings.Join(ids(list.Members), " ")
-		lists[key] = append(lists[key], strconv.FormatUint(a.status.Header.GetMemberId(), 16))
-	}
+	lists := listsOf(ctx, voters)
 	if len(lists) < 2 {
 		return ""
 	}
 	var all []string
 	for _, list := range slices.Sorted(maps.Keys(lists)) {
-		all = append(all, strings.Join(lists[list], ", ")+" lists "+list)
+		all = append(all, strings.Join(slices.Sorted(slices.Values(lists[list])), ", ")+" lists "+list)
 	}
 	return strings.Join(all, "; ")
+}
+
+// listsOf returns the IDs of the voters by the lists that they have. It asks all of them at once:
+// a slow voter must not use up the time of the others. One that does not answer no longer has a
+// quorum.
+func listsOf(ctx context.Context, voters []answer) map[string][]string {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	lists := map[string][]string{}
+	for _, a := range voters {
+		group.Go(func() {
+			list, err := pb.NewClusterClient(a.conn).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			key := strings.Join(ids(list.Members), " ")
+			lists[key] = append(lists[key], strconv.FormatUint(a.status.Header.GetMemberId(), 16))
+		})
+	}
+	group.Wait()
+	return lists
 }
 
 func ids(members []*pb.Member) []string {
