@@ -130,7 +130,7 @@ type App[T lifecycle.Resource, W any] struct {
 	Abilities lifecycle.Abilities[T, W]
 
 	// Gates are the promises that every step must keep.
-	Gates []lifecycle.Gate[W]
+	Gates []lifecycle.Gate[T, W]
 
 	// Owns are the kinds that Resources may return. The engine prunes and repairs them. A kind is
 	// a namespaced Go type of the scheme: a built-in kind, or a custom resource whose

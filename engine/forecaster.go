@@ -59,7 +59,7 @@ func (f *forecaster[T, W]) plan(ctx context.Context, now, want T) (future[T, W],
 	}
 	first := e.provided(ctx, now, want, seen, objects)
 	plan, end, world := e.foreseer(ctx, now, want).Unroll(want, first, e.now())
-	return future[T, W]{plan, end, world, first, e.unknowns(seen)}, nil
+	return future[T, W]{plan, end, world, first, e.unknowns(want, seen)}, nil
 }
 
 // provided is the world once the resources are there, as they are before the first
@@ -76,11 +76,11 @@ func (e *engine[T, W]) provided(ctx context.Context, now, want T, seen W, object
 	return withResources(want, seen, filled.Objects)
 }
 
-func (e *engine[T, W]) unknowns(seen W) []string {
+func (e *engine[T, W]) unknowns(want T, seen W) []string {
 	if e.app.Abilities.Unknowns == nil {
 		return nil
 	}
-	return e.app.Abilities.Unknowns(seen)
+	return e.app.Abilities.Unknowns(want, seen)
 }
 
 // warnOfDeletion says what goes and what stays when the object is deleted, and what would

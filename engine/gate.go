@@ -34,8 +34,8 @@ func (e *engine[T, W]) judge(ctx context.Context, r *reconciliation[T, W]) {
 // refusals are the objections to the step. Gates of the application are asked before all
 // others, and gated says that they object.
 func (e *engine[T, W]) refusals(ctx context.Context, r *reconciliation[T, W], step lifecycle.Step) (gated bool, all []lifecycle.Refusal) {
-	during, _ := e.app.Planner.Effect(r.seen, step)
-	if all = lifecycle.Judge(e.app.Gates, r.seen, during, step); len(all) > 0 {
+	during, _ := e.app.Planner.Effect(r.obj, r.seen, step)
+	if all = lifecycle.Judge(e.app.Gates, r.obj, r.seen, during, step); len(all) > 0 {
 		return true, all
 	}
 	return false, e.permitted(ctx, r, step)

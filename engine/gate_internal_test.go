@@ -21,7 +21,9 @@ type idle struct {
 	lifecycle.Planner[*fake, string]
 }
 
-func (idle) Effect(seen string, s lifecycle.Step) (during, after string) { return s.Name, seen }
+func (idle) Effect(_ *fake, seen string, s lifecycle.Step) (during, after string) {
+	return s.Name, seen
+}
 
 // A policy that holds a wish does not hold the repairs behind it. Gates hold both.
 func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
@@ -34,7 +36,7 @@ func TestARepairBehindAHeldWishGoesOn(t *testing.T) {
 		reason string
 		rules  []lifecycle.Decision
 		policy v1alpha1.OperationPolicySpec
-		gates  []lifecycle.Gate[string]
+		gates  []lifecycle.Gate[*fake, string]
 		want   string
 	}{
 		"Repair":     {"the repair goes on", []lifecycle.Decision{wish, repair}, freeze, nil, "Proceed Remove (Dead): "},
@@ -72,10 +74,10 @@ func noRevisions() *revision.Store {
 }
 
 // gates has one that refuses the step of that name.
-func gates(step string) []lifecycle.Gate[string] {
-	return []lifecycle.Gate[string]{{
-		Name: "KeepsQuorum", Message: func(_, _ string, _ lifecycle.Step) string { return "" },
-		Violation: func(during string) int {
+func gates(step string) []lifecycle.Gate[*fake, string] {
+	return []lifecycle.Gate[*fake, string]{{
+		Name: "KeepsQuorum", Message: func(_ *fake, _, _ string, _ lifecycle.Step) string { return "" },
+		Violation: func(_ *fake, during string) int {
 			if during == step {
 				return 1
 			}

@@ -17,8 +17,8 @@ func (e *engine[T, W]) keepHeldChangeOut(ctx context.Context, r *reconciliation[
 	}
 	step, want := e.withoutHeldChange(ctx, r.obj, r.seen, r.decision.Step, true)
 	r.decision.Step, r.actFor = step, want
-	during, _ := e.app.Planner.Effect(r.seen, step)
-	if refusals := lifecycle.Judge(e.app.Gates, r.seen, during, step); len(refusals) > 0 {
+	during, _ := e.app.Planner.Effect(r.obj, r.seen, step)
+	if refusals := lifecycle.Judge(e.app.Gates, r.obj, r.seen, during, step); len(refusals) > 0 {
 		r.hold(r.decision, refusals)
 	}
 }

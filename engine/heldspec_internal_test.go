@@ -40,7 +40,9 @@ type starter struct {
 	lifecycle.Planner[*declared, string]
 }
 
-func (starter) Effect(seen string, s lifecycle.Step) (during, after string) { return s.Name, seen }
+func (starter) Effect(_ *declared, seen string, s lifecycle.Step) (during, after string) {
+	return s.Name, seen
+}
 
 func (starter) Next(want *declared, _ string, _ time.Time) lifecycle.Decision {
 	s := lifecycle.Step{Name: "Start", Target: "a-0", Intent: lifecycle.IntentRepair, Reason: "Lost", Args: map[string]string{"from": want.Spec.From}}

@@ -144,7 +144,7 @@ func (e *engine[T, W]) entry(r *reconciliation[T, W]) *history.Entry {
 	}
 	entry := r.entry(names)
 	if entry != nil && r.judged() {
-		entry.Policies, entry.Evidence = e.policy(r.obj).Names, e.evidence(r.seen, entry.Step)
+		entry.Policies, entry.Evidence = e.policy(r.obj).Names, e.evidence(r.obj, r.seen, entry.Step)
 	}
 	return entry
 }
@@ -218,12 +218,12 @@ func messageOf(refusals []lifecycle.Refusal, gate string) string {
 }
 
 // evidence is bounded, as the history is: so many lines of so many bytes.
-func (e *engine[T, W]) evidence(seen W, step lifecycle.Step) []string {
+func (e *engine[T, W]) evidence(want T, seen W, step lifecycle.Step) []string {
 	if e.app.Abilities.Evidence == nil {
 		return nil
 	}
 	const lines, length = 8, 200
-	said := e.app.Abilities.Evidence(seen, step)
+	said := e.app.Abilities.Evidence(want, seen, step)
 	all := slices.Clone(said[:min(len(said), lines)])
 	for i, line := range all {
 		all[i] = strings.ToValidUTF8(line[:min(len(line), length)], "")

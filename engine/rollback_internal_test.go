@@ -32,8 +32,8 @@ func (p returning) Next(_ *fake, seen int, _ time.Time) lifecycle.Decision {
 	return p.end
 }
 
-func (returning) Effect(seen int, _ lifecycle.Step) (int, int) { return seen, seen + 1 }
-func (returning) Status(*fake, int)                            {}
+func (returning) Effect(_ *fake, seen int, _ lifecycle.Step) (int, int) { return seen, seen + 1 }
+func (returning) Status(*fake, int)                                     {}
 func (returning) Conditions(*fake, int, lifecycle.Decision) []lifecycle.Condition {
 	return nil
 }

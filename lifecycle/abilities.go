@@ -19,11 +19,11 @@ type Abilities[T Resource, W any] struct {
 
 	// Impact describes what the application still does in a world, for the preview of a step:
 	// what is left and what could still fail, e.g. "2 of 3 voters serve, none may fail".
-	Impact func(during W) string
+	Impact func(want T, during W) string
 
 	// Unknowns returns sentences about what is not known about a world, so that a preview names
 	// what it builds on, e.g. "etcd-2 does not answer."
-	Unknowns func(seen W) []string
+	Unknowns func(want T, seen W) []string
 
 	// WithResources returns the world once the objects exist: those that Resources returned for
 	// want, with their certificates filled in. An application needs it if its world depends on
@@ -33,7 +33,7 @@ type Abilities[T Resource, W any] struct {
 
 	// Evidence returns the facts behind a step for the history, in a few short sentences, e.g.
 	// "etcd-2: a voter that does not answer since its pod is gone."
-	Evidence func(seen W, step Step) []string
+	Evidence func(want T, seen W, step Step) []string
 
 	// DependsOn reports whether the step needs the object of that kind, as Resources returned
 	// it. With it, repairs go on while an object of Resources cannot be applied, e.g. because

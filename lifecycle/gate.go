@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Gate is a named promise about every world, also about the world during a step.
-type Gate[W any] struct {
+// Gate is a named promise about every world of an object, also about the world during a step.
+type Gate[T, W any] struct {
 	// Name is the promise, e.g. KeepsQuorum. Users see it when the gate holds a step.
 	Name string
 
@@ -17,12 +17,12 @@ type Gate[W any] struct {
 	// passes if it makes nothing worse, so that repairs go on.
 	Absolute bool
 
-	// Violation measures how badly a world violates the promise: 0 if the world keeps it, and
-	// more the worse the violation is. It is pure.
-	Violation func(W) int
+	// Violation measures how badly a world violates the promise to the object: 0 if the world
+	// keeps it, and more the worse the violation is. It is pure.
+	Violation func(want T, seen W) int
 
 	// Message explains to the user what the step would violate, and what would let it pass.
-	Message func(before, during W, step Step) string
+	Message func(want T, before, during W, step Step) string
 }
 
 // Refusal is the objection of one gate to one step.
@@ -50,20 +50,20 @@ func (r Refusal) By() string {
 // step violates the promise worse than the world before. A step that makes nothing worse
 // passes, so no gate blocks its own repair. An absolute gate objects to every destructive
 // step while the promise is violated.
-func (g Gate[W]) Judge(before, during W, step Step) *Refusal {
-	harm := g.Violation(during)
+func (g Gate[T, W]) Judge(want T, before, during W, step Step) *Refusal {
+	harm := g.Violation(want, during)
 	absolute := g.Absolute && step.Class.IsDestructive()
-	if harm == 0 || !absolute && harm <= g.Violation(before) {
+	if harm == 0 || !absolute && harm <= g.Violation(want, before) {
 		return nil
 	}
-	return &Refusal{Gate: g.Name, Message: g.Message(before, during, step)}
+	return &Refusal{Gate: g.Name, Message: g.Message(want, before, during, step)}
 }
 
 // Judge returns the objections of all gates to the step, in the order of the gates.
-func Judge[W any](gates []Gate[W], before, during W, step Step) []Refusal {
+func Judge[T, W any](gates []Gate[T, W], want T, before, during W, step Step) []Refusal {
 	var refusals []Refusal
 	for _, g := range gates {
-		if r := g.Judge(before, during, step); r != nil {
+		if r := g.Judge(want, before, during, step); r != nil {
 			refusals = append(refusals, *r)
 		}
 	}

@@ -32,10 +32,10 @@ func TestFirst(t *testing.T) {
 }
 
 func TestGateNeverObjectsToWhatMakesNothingWorse(t *testing.T) {
-	gate := lifecycle.Gate[int]{
+	gate := lifecycle.Gate[string, int]{
 		Name:      "KeepsQuorum",
-		Violation: func(missing int) int { return max(0, missing-1) },
-		Message:   func(_, _ int, _ lifecycle.Step) string { return "quorum would be lost" },
+		Violation: func(_ string, missing int) int { return max(0, missing-1) },
+		Message:   func(_ string, _, _ int, _ lifecycle.Step) string { return "quorum would be lost" },
 	}
 	cases := map[string]struct {
 		reason         string
@@ -50,7 +50,7 @@ func TestGateNeverObjectsToWhatMakesNothingWorse(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			refusals := lifecycle.Judge([]lifecycle.Gate[int]{gate}, c.before, c.during, lifecycle.Step{})
+			refusals := lifecycle.Judge([]lifecycle.Gate[string, int]{gate}, "", c.before, c.during, lifecycle.Step{})
 			if got := len(refusals) > 0; got != c.refused {
 				t.Errorf("%s: refused = %v, want %v", c.reason, got, c.refused)
 			}
@@ -60,18 +60,18 @@ func TestGateNeverObjectsToWhatMakesNothingWorse(t *testing.T) {
 
 // An absolute gate lets nothing be destroyed while its promise is broken.
 func TestAnAbsoluteGateHoldsWhatDestroys(t *testing.T) {
-	gate := lifecycle.Gate[int]{
+	gate := lifecycle.Gate[string, int]{
 		Name: "KeepsQuorum", Absolute: true,
-		Violation: func(missing int) int { return missing },
-		Message:   func(_, _ int, _ lifecycle.Step) string { return "too few would serve" },
+		Violation: func(_ string, missing int) int { return missing },
+		Message:   func(_ string, _, _ int, _ lifecycle.Step) string { return "too few would serve" },
 	}
 	for class, refused := range map[lifecycle.Class]bool{
 		lifecycle.ClassRoutine: false, lifecycle.ClassDisruptive: false, lifecycle.ClassDestructive: true, lifecycle.ClassIrreversible: true,
 	} {
-		if got := gate.Judge(1, 1, lifecycle.Step{Class: class}) != nil; got != refused {
+		if got := gate.Judge("", 1, 1, lifecycle.Step{Class: class}) != nil; got != refused {
 			t.Errorf("a %s step that makes a broken promise no worse: refused = %v, want %v", class, got, refused)
 		}
-		if gate.Judge(1, 0, lifecycle.Step{Class: class}) != nil {
+		if gate.Judge("", 1, 0, lifecycle.Step{Class: class}) != nil {
 			t.Errorf("a %s step during which the promise is kept is refused", class)
 		}
 	}

@@ -55,7 +55,7 @@ type Planner[T Resource, W any] interface {
 
 	// Effect returns the world during the step, at its worst, and after its success. For
 	// the step of a wait, after is the world at the successful end of the wait.
-	Effect(seen W, step Step) (during, after W)
+	Effect(want T, seen W, step Step) (during, after W)
 
 	// Status writes seen into the application's own status fields of want. It is
 	// deterministic: sorted, without clock readings.

@@ -138,8 +138,8 @@ func heal(t *testing.T, want *etcdv1.EtcdCluster, s *swap) (gaps int, story []st
 		case d.Outcome != lifecycle.OutcomeProceed || d.Step.Name != etcd.Restart:
 			return gaps, story
 		default:
-			during, _ := etcd.Planner{}.Effect(seen, d.Step)
-			if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 {
+			during, _ := etcd.Planner{}.Effect(want, seen, d.Step)
+			if r := lifecycle.Judge(etcd.Gates(), want, seen, during, d.Step); len(r) > 0 {
 				t.Fatalf("%s is held by %s\n%s", d, r[0].Gate, strings.Join(story, "\n"))
 			}
 			had := s.quorum()

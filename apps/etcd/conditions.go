@@ -62,8 +62,8 @@ func quorumLostCondition(d lifecycle.Decision) lifecycle.Condition {
 }
 
 // Impact is one of the [Abilities].
-func (Planner) Impact(during World) string {
-	if during.Leaving {
+func (Planner) Impact(want *etcdv1.EtcdCluster, during World) string {
+	if isDeleted(want) {
 		return "" // Governor no longer queries etcd, and no promise holds
 	}
 	return fmt.Sprintf("%d of %d voters serve, %s", during.count(during.servingVoter), during.count(voter), mayFail(during.spare()))

@@ -11,7 +11,7 @@ import (
 )
 
 // Effect returns the worlds during and after a step or a wait.
-func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
+func (Planner) Effect(_ *etcdv1.EtcdCluster, seen World, s lifecycle.Step) (during, after World) {
 	if s.Name == Formed || s.Name == QuorumBack {
 		return seen, allServe(seen)
 	}

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"strings"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Evidence is one of the [Abilities]: one line for the cluster, then one for the step's member
 // and for each member that does not serve.
-func (Planner) Evidence(seen World, s lifecycle.Step) []string {
+func (Planner) Evidence(_ *etcdv1.EtcdCluster, seen World, s lifecycle.Step) []string {
 	all := []string{clusterEvidence(seen)}
 	for _, m := range seen.Members {
 		if m.Name == s.Target || listed(m) && !seen.serving(m) {

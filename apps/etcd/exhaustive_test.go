@@ -138,7 +138,7 @@ func TestEverySmallWorld(t *testing.T) {
 					want.Spec.Size, want.Spec.Version = size, version
 					want.Status.Memory.Formed, want.Status.Memory.FirstVersion = true, "3.5.35"
 					seen := world(code)
-					if etcd.KeepsQuorum.Violation(seen.World) > 0 {
+					if etcd.KeepsQuorum.Violation(want, seen.World) > 0 {
 						follow(t, code+" forgotten", want.DeepCopy(), seen.silent().World)
 						told(want, seen)
 						seen = seen.silent()
@@ -184,11 +184,11 @@ func follow(t *testing.T, code string, want *etcdv1.EtcdCluster, seen etcd.World
 		case lifecycle.OutcomeNone, lifecycle.OutcomeRetry:
 			t.Fatalf("%s: %s is no answer", code, d)
 		}
-		during, after := p.Effect(seen, d.Step)
-		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.OutcomeProceed {
+		during, after := p.Effect(want, seen, d.Step)
+		if r := lifecycle.Judge(etcd.Gates(), want, seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.OutcomeProceed {
 			t.Fatalf("%s to %d: %s is held for ever by %s: %s\n%s", code, want.Spec.Size, d.Step, r[0].Gate, r[0].Message, strings.Join(story, "\n"))
 		}
-		careful(t, code, seen, during, d)
+		careful(t, code, want, seen, during, d)
 		seen = after
 	}
 	t.Fatalf("%s to %d %s never settles:\n%s", code, want.Spec.Size, want.Spec.Version, strings.Join(story[:40], "\n"))
@@ -228,12 +228,12 @@ func stoppedBeside(seen etcd.World, d lifecycle.Decision) bool {
 
 // careful checks that a step never breaks a quorum, never adds a second learner, and destroys
 // nothing while the member list is unknown.
-func careful(t *testing.T, code string, seen, during etcd.World, d lifecycle.Decision) {
+func careful(t *testing.T, code string, want *etcdv1.EtcdCluster, seen, during etcd.World, d lifecycle.Decision) {
 	t.Helper()
-	if etcd.KeepsQuorum.Violation(seen) == 0 && etcd.KeepsQuorum.Violation(during) > 0 {
+	if etcd.KeepsQuorum.Violation(want, seen) == 0 && etcd.KeepsQuorum.Violation(want, during) > 0 {
 		t.Fatalf("%s: %s breaks the quorum", code, d)
 	}
-	if etcd.OneLearner.Violation(seen) == 0 && etcd.OneLearner.Violation(during) > 0 {
+	if etcd.OneLearner.Violation(want, seen) == 0 && etcd.OneLearner.Violation(want, during) > 0 {
 		t.Fatalf("%s: %s makes a second learner", code, d)
 	}
 	if d.Step.Class == lifecycle.ClassDestructive && !seen.Listed {

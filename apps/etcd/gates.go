@@ -3,20 +3,21 @@ package etcd
 import (
 	"fmt"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Gates returns the promises that every step keeps.
-func Gates() []lifecycle.Gate[World] {
-	return []lifecycle.Gate[World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart, SnapshotCoversOldLog}
+func Gates() []lifecycle.Gate[*etcdv1.EtcdCluster, World] {
+	return []lifecycle.Gate[*etcdv1.EtcdCluster, World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart, SnapshotCoversOldLog}
 }
 
 // KeepsQuorum promises that a majority of the voters serves. It is absolute: even without a
 // quorum no step may destroy a copy of the data.
-var KeepsQuorum = lifecycle.Gate[World]{
+var KeepsQuorum = lifecycle.Gate[*etcdv1.EtcdCluster, World]{
 	Name: "KeepsQuorum", Absolute: true,
-	Violation: func(w World) int { return unlessDeleted(w, w.missing()) },
-	Message: func(_, during World, _ lifecycle.Step) string {
+	Violation: unlessDeleted(World.missing),
+	Message: func(_ *etcdv1.EtcdCluster, _, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d of %d voters would serve, and %d are needed. It passes when more members serve.",
 			during.count(during.servingVoter), during.count(voter), during.quorum())
 	},
@@ -24,10 +25,10 @@ var KeepsQuorum = lifecycle.Gate[World]{
 
 // OneLearner promises that at most one member is joining. etcd allows no second learner, and a
 // single change of the list can be undone.
-var OneLearner = lifecycle.Gate[World]{
+var OneLearner = lifecycle.Gate[*etcdv1.EtcdCluster, World]{
 	Name:      "OneLearner",
-	Violation: func(w World) int { return max(0, w.count(joiningNow)-1) },
-	Message: func(World, World, lifecycle.Step) string {
+	Violation: func(_ *etcdv1.EtcdCluster, w World) int { return max(0, w.count(joiningNow)-1) },
+	Message: func(*etcdv1.EtcdCluster, World, World, lifecycle.Step) string {
 		return "two members would be joining at once. It passes when the first has joined."
 	},
 }
@@ -35,20 +36,20 @@ var OneLearner = lifecycle.Gate[World]{
 func joiningNow(m Member) bool { return learner(m) || voter(m) && m.Bootstrap == BootstrapJoin }
 
 // KeepsData promises that no member of etcd's list loses its volume.
-var KeepsData = lifecycle.Gate[World]{
+var KeepsData = lifecycle.Gate[*etcdv1.EtcdCluster, World]{
 	Name:      "KeepsData",
-	Violation: func(w World) int { return unlessDeleted(w, w.count(dataLost)) },
-	Message: func(_, _ World, s lifecycle.Step) string {
+	Violation: unlessDeleted(func(w World) int { return w.count(dataLost) }),
+	Message: func(_ *etcdv1.EtcdCluster, _, _ World, s lifecycle.Step) string {
 		return "the volume of " + s.Target + ", which etcd counts as a member, would be lost. It passes when the member is removed from etcd."
 	},
 }
 
 // OneMinorApart promises that running versions are at most one minor release apart, as etcd
 // requires.
-var OneMinorApart = lifecycle.Gate[World]{
+var OneMinorApart = lifecycle.Gate[*etcdv1.EtcdCluster, World]{
 	Name:      "OneMinorApart",
-	Violation: func(w World) int { return max(0, spread(w)-1) },
-	Message: func(_, during World, _ lifecycle.Step) string {
+	Violation: func(_ *etcdv1.EtcdCluster, w World) int { return max(0, spread(w)-1) },
+	Message: func(_ *etcdv1.EtcdCluster, _, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("members would be %d minor releases apart, and etcd supports one.", spread(during))
 	},
 }
@@ -72,9 +73,12 @@ func planned(m Member) string {
 	return m.Set.Version
 }
 
-func unlessDeleted(w World, harm int) int {
-	if w.Leaving {
-		return 0
+// unlessDeleted is the violation of a promise that ends when the object is deleted.
+func unlessDeleted(violation func(World) int) func(*etcdv1.EtcdCluster, World) int {
+	return func(want *etcdv1.EtcdCluster, w World) int {
+		if isDeleted(want) {
+			return 0
+		}
+		return violation(w)
 	}
-	return harm
 }

@@ -111,7 +111,7 @@ func TestRebalanceIgnoresOtherNodes(t *testing.T) {
 			if d.Step.Name == etcd.AddLearner {
 				copies++
 			}
-			_, after := p.Effect(seen, d.Step)
+			_, after := p.Effect(want, seen, d.Step)
 			seen = land(after, 3, "a")
 		}
 	}
@@ -148,8 +148,8 @@ func rebalanced(t *testing.T, members, places, lands string) {
 			}
 			return
 		}
-		during, after := p.Effect(seen, d.Step)
-		if r := lifecycle.Judge(etcd.Gates(), seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.OutcomeProceed {
+		during, after := p.Effect(want, seen, d.Step)
+		if r := lifecycle.Judge(etcd.Gates(), want, seen, during, d.Step); len(r) > 0 && d.Outcome == lifecycle.OutcomeProceed {
 			t.Fatalf("%s is held by %s", d.Step, r[0].Gate)
 		}
 		if seen = after; lands != "best" {

@@ -46,7 +46,7 @@ func TestVolumeOwnersFollowRetention(t *testing.T) {
 			got := ""
 			if s.Name == etcd.SetRetention {
 				got = s.String() + " [" + s.Args[etcd.ArgRetention] + "]"
-				_, after := etcd.Planner{}.Effect(c.seen.World, s)
+				_, after := etcd.Planner{}.Effect(c.want, c.seen.World, s)
 				if next := (etcd.Planner{}).Next(c.want, after, noon); next.Step.Name == etcd.SetRetention {
 					t.Errorf("the step does not end: %s", next)
 				}

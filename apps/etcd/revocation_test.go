@@ -140,7 +140,7 @@ func TestRevocationSettlesFromEverySmallWorld(t *testing.T) {
 				want.Status.Memory.Formed = true
 				for _, runs := range []string{"old", "both"} {
 					seen := world(code).running(want, runs).at(phase, "both")
-					if etcd.KeepsQuorum.Violation(seen.World) > 0 {
+					if etcd.KeepsQuorum.Violation(want, seen.World) > 0 {
 						told(want, seen)
 						seen = seen.silent()
 					}

@@ -169,7 +169,7 @@ func TestEvidence(t *testing.T) {
 		"e-1: voter, does not answer, pod in CrashLoopBackOff.",
 		"e-2: voter, healthy, pod ready, runs " + etcd.Newest + ", log at 1000 of 1000, its data is lost.",
 	}
-	got := etcd.Planner{}.Evidence(seen.World, lifecycle.Step{Target: "e-0"})
+	got := etcd.Planner{}.Evidence(wanted(3), seen.World, lifecycle.Step{Target: "e-0"})
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

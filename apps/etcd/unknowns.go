@@ -1,8 +1,10 @@
 package etcd
 
+import etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+
 // Unknowns is one of the [Abilities].
-func (Planner) Unknowns(seen World) []string {
-	if seen.Leaving {
+func (Planner) Unknowns(want *etcdv1.EtcdCluster, seen World) []string {
+	if isDeleted(want) {
 		return nil // Governor no longer queries etcd
 	}
 	var all []string

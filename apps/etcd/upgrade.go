@@ -50,10 +50,12 @@ func cannotRead(lastWords string) bool {
 
 // SnapshotCoversOldLog promises that no member moves to 3.7 that would panic at an entry of an
 // older release.
-var SnapshotCoversOldLog = lifecycle.Gate[World]{
-	Name:      "SnapshotCoversOldLog",
-	Violation: func(w World) int { return w.count(func(m Member) bool { return m.OldLog && runs37(m) }) },
-	Message: func(_, _ World, s lifecycle.Step) string {
+var SnapshotCoversOldLog = lifecycle.Gate[*etcdv1.EtcdCluster, World]{
+	Name: "SnapshotCoversOldLog",
+	Violation: func(_ *etcdv1.EtcdCluster, w World) int {
+		return w.count(func(m Member) bool { return m.OldLog && runs37(m) })
+	},
+	Message: func(_ *etcdv1.EtcdCluster, _, _ World, s lifecycle.Step) string {
 		return fmt.Sprintf("etcd 3.7 cannot read entries that a release before 3.6 wrote into the log of %s. "+
 			"It passes when a snapshot of %s covers them.", s.Target, s.Target)
 	},

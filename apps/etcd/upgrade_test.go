@@ -100,8 +100,8 @@ func TestPreviewOfTwoMinorReleases(t *testing.T) {
 func TestGateOfOldLogs(t *testing.T) {
 	seen := everyone(serving(3), snapping).World
 	s := lifecycle.Step{Name: etcd.Restart, Target: "e-1", Args: map[string]string{etcd.ArgVersion: "3.7.3"}}
-	during, _ := etcd.Planner{}.Effect(seen, s)
-	if r := lifecycle.Judge(etcd.Gates(), seen, during, s); len(r) != 1 || r[0].Gate != "SnapshotCoversOldLog" {
+	during, _ := etcd.Planner{}.Effect(wanted(3), seen, s)
+	if r := lifecycle.Judge(etcd.Gates(), wanted(3), seen, during, s); len(r) != 1 || r[0].Gate != "SnapshotCoversOldLog" {
 		t.Errorf("the gates say %+v", r)
 	}
 }

@@ -9,9 +9,6 @@ import (
 
 // World is one cluster as observed.
 type World struct {
-	// Leaving reports whether the object is being deleted. Promises about data and quorum
-	// then no longer apply.
-	Leaving bool
 	// Listed reports whether a member with a quorum returned etcd's member list. Otherwise
 	// ID, Role and Joined of every member are unknown.
 	Listed bool

@@ -2,8 +2,8 @@ package memcached
 
 import (
 	"fmt"
-	"strconv"
 
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -16,15 +16,12 @@ const (
 )
 
 // Effect returns the world after a successful wait.
-func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
+func (Planner) Effect(want *cachev1.Memcached, seen World, step lifecycle.Step) (during, after World) {
 	if step.Name == nodeFound {
 		return seen, withNode(seen, step.Target)
 	}
-	size, err := strconv.ParseInt(step.Args["size"], 10, 32)
-	if err != nil {
-		return seen, seen
-	}
-	after.Rollout = Rollout{Current: true, Updated: int32(size), Total: int32(size)}
+	size := want.Spec.Size
+	after.Rollout = Rollout{Current: true, Updated: size, Total: size}
 	for i := range size {
 		after.Pods = append(after.Pods, Pod{Name: fmt.Sprintf("%s-%d", step.Target, i), Ready: true})
 	}

@@ -2,7 +2,6 @@ package memcached
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -120,7 +119,6 @@ func rollingOut(want *cachev1.Memcached, seen World) lifecycle.Decision {
 	return lifecycle.WaitFor(lifecycle.Step{
 		Name: rolledOut, Target: want.Name, Reason: "RollingOut",
 		Message: fmt.Sprintf("%d of %d servers answer; waiting for %s.", seen.ready(), size, awaited),
-		Args:    map[string]string{"size": strconv.Itoa(int(size))},
 	}, time.Time{})
 }
 

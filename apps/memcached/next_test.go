@@ -201,7 +201,7 @@ func TestWaitsDoNotCycle(t *testing.T) {
 			if d.Outcome != lifecycle.OutcomeWait {
 				return
 			}
-			_, seen = p.Effect(seen, d.Step)
+			_, seen = p.Effect(instance(size), seen, d.Step)
 		}
 		t.Fatalf("size %d: still waiting in %+v", size, seen)
 	})

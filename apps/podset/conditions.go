@@ -48,6 +48,6 @@ func (Planner) Status(want *appv1.PodSet, seen World) {
 }
 
 // Impact is one of the [Abilities].
-func (Planner) Impact(during World) string {
+func (Planner) Impact(_ *appv1.PodSet, during World) string {
 	return fmt.Sprintf("%s of %d are available", podCount(during.available()), during.active())
 }

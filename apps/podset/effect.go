@@ -6,11 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Effect returns the world during and after each step.
-func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
+func (Planner) Effect(_ *appv1.PodSet, seen World, step lifecycle.Step) (during, after World) {
 	n := Count(step)
 	switch step.Name {
 	case Release:
@@ -21,8 +22,6 @@ func (Planner) Effect(seen World, step lifecycle.Step) (during, after World) {
 		after = terminating(seen, PodsToDelete(seen.Actives(), n))
 	case ReplaceOutdated:
 		after = terminating(seen, PodsToDelete(seen.Outdated(step.Args[argTemplate]), n))
-		during = World{Pods: after.Pods, MinAvailable: intArg(step, argMinAvailable)}
-		return during, after
 	case ReplaceFinished:
 		finished := Finished(seen, Removed(step))
 		after = withNewPods(without(seen, isOneOf(finished)), Replacements(step.Target, seen, finished, n), step)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
 	"github.com/governor-dev/governor/apps/podset"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -52,9 +53,9 @@ func converges(replicas int32, letters string) error {
 		if d.Outcome == lifecycle.OutcomeBlocked {
 			return fmt.Errorf("blocked: %s", d)
 		}
-		during, after := podset.Planner{}.Effect(seen, d.Step)
+		during, after := podset.Planner{}.Effect(want, seen, d.Step)
 		if d.Outcome == lifecycle.OutcomeProceed {
-			if err := checkStep(replicas, seen, during, d.Step); err != nil {
+			if err := checkStep(want, seen, during, d.Step); err != nil {
 				return fmt.Errorf("%w\n%s", err, strings.Join(decisions, "\n"))
 			}
 		}
@@ -63,15 +64,15 @@ func converges(replicas int32, letters string) error {
 	return fmt.Errorf("not settled:\n%s", strings.Join(decisions, "\n"))
 }
 
-func checkStep(replicas int32, seen, during podset.World, s lifecycle.Step) error {
-	was, is := len(seen.Actives()), len(during.Actives())
+func checkStep(want *appv1.PodSet, seen, during podset.World, s lifecycle.Step) error {
+	replicas, was, is := want.Spec.Replicas, len(seen.Actives()), len(during.Actives())
 	if is > was && is > int(replicas) && s.Name != podset.Adopt {
 		return fmt.Errorf("%s gives %d pods", s, is)
 	}
 	if is < was && is < int(replicas) && s.Name != podset.ReplaceOutdated {
 		return fmt.Errorf("%s leaves %d", s, is)
 	}
-	if held := lifecycle.Judge(podset.Gates(), seen, during, s); len(held) > 0 {
+	if held := lifecycle.Judge(podset.Gates(), want, seen, during, s); len(held) > 0 {
 		return fmt.Errorf("%s is held: %v", s, held)
 	}
 	names := map[string]bool{}

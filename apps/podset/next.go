@@ -120,7 +120,6 @@ func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 		s.Class = lifecycle.ClassDisruptive
 	}
 	s.Args[argTemplate] = Fingerprint(want)
-	s.Args[argMinAvailable] = strconv.Itoa(min(available, minAvailable(want)))
 	return lifecycle.Proceed(withReason(s, lifecycle.CauseSpecChange, "TemplateChanged",
 		"Replacing %s of %d that have an earlier template: %s.", podCount(n), len(old), nameList(PodsToDelete(old, n))))
 }

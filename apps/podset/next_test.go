@@ -129,8 +129,8 @@ func TestKeepsAvailable(t *testing.T) {
 	w := world("oooo")
 	d := podset.Planner{}.Next(set(4), w, now)
 	judge := func(s lifecycle.Step) []lifecycle.Refusal {
-		during, _ := podset.Planner{}.Effect(w, s)
-		return lifecycle.Judge(podset.Gates(), w, during, s)
+		during, _ := podset.Planner{}.Effect(set(4), w, s)
+		return lifecycle.Judge(podset.Gates(), set(4), w, during, s)
 	}
 	if held := judge(d.Step); len(held) > 0 {
 		t.Errorf("the planner's own step is held: %v", held)

@@ -43,8 +43,6 @@ const (
 	argFinished = "ended"
 	// argTemplate is the fingerprint of the template of new pods.
 	argTemplate = "template"
-	// argMinAvailable is the number of pods that must stay available.
-	argMinAvailable = "leastAvailable"
 )
 
 // maxPodsPerStep is the maximum number of pods of one step, which keeps a step short.

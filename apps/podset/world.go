@@ -16,9 +16,6 @@ type World struct {
 	// Refusal is the API server's error for a dry run of a pod of the present template. It
 	// is empty if the API server accepts the pod, or if no pod has another template.
 	Refusal string
-	// MinAvailable is how many pods must stay available while a step replaces some; zero
-	// otherwise.
-	MinAvailable int
 }
 
 // Phase is the phase of a pod, in the order in which pods are worth keeping.

@@ -134,10 +134,10 @@ func (j *path[T, W]) allowed(d lifecycle.Decision) bool {
 
 // steps takes the step, or lets the wait end well.
 func (j *path[T, W]) steps(d lifecycle.Decision, told bool) bool {
-	during, after := j.planner.Effect(j.seen, d.Step)
+	during, after := j.planner.Effect(j.want, j.seen, d.Step)
 	if d.Outcome == lifecycle.OutcomeWait {
 		j.listens(d)
-	} else if r := lifecycle.Judge(j.Gates, j.seen, during, d.Step); len(r) > 0 {
+	} else if r := lifecycle.Judge(j.Gates, j.want, j.seen, during, d.Step); len(r) > 0 {
 		return j.allowed(lifecycle.Held(d.Step, r[0]))
 	}
 	j.careful(d, during, "during")

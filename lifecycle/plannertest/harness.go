@@ -12,7 +12,7 @@ import (
 // Harness is the engine's loop on a model without faults in logical time, for tests that control the events.
 type Harness[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
-	Gates   []lifecycle.Gate[W]
+	Gates   []lifecycle.Gate[T, W]
 
 	// Hold returns why policies hold the step; nil holds none. Needed reports that the spec
 	// which worked last needs a step, too; nil means that it needs none.
@@ -32,7 +32,7 @@ type Harness[T lifecycle.Resource, W any] struct {
 }
 
 // Enter returns a harness at TestTime, with a fixed random seed.
-func Enter[T lifecycle.Resource, W any](p lifecycle.Planner[T, W], gates []lifecycle.Gate[W], want T, m sim.Model[T, W]) *Harness[T, W] {
+func Enter[T lifecycle.Resource, W any](p lifecycle.Planner[T, W], gates []lifecycle.Gate[T, W], want T, m sim.Model[T, W]) *Harness[T, W] {
 	return &Harness[T, W]{Planner: p, Gates: gates, Want: want, Model: m, Now: TestTime, rng: rand.New(rand.NewPCG(1, 2))}
 }
 
@@ -48,7 +48,7 @@ func (s *Harness[T, W]) Turn() (lifecycle.Decision, error) {
 	if err != nil || d.Outcome != lifecycle.OutcomeProceed {
 		return d, err
 	}
-	during, _ := s.Planner.Effect(seen, d.Step)
+	during, _ := s.Planner.Effect(s.Want, seen, d.Step)
 	return s.act(d, seen, during)
 }
 
@@ -70,7 +70,7 @@ func (s *Harness[T, W]) decide() (d lifecycle.Decision, seen W, err error) {
 }
 
 func (s *Harness[T, W]) act(d lifecycle.Decision, seen, during W) (lifecycle.Decision, error) {
-	if held := lifecycle.Judge(s.Gates, seen, during, d.Step); len(held) > 0 {
+	if held := lifecycle.Judge(s.Gates, s.Want, seen, during, d.Step); len(held) > 0 {
 		return lifecycle.Held(d.Step, held[0]), nil
 	}
 	if s.Hold != nil {
@@ -88,7 +88,7 @@ func (s *Harness[T, W]) goOn(d lifecycle.Decision, seen W, held []lifecycle.Refu
 	if next.Outcome != lifecycle.OutcomeProceed {
 		return lifecycle.Held(d.Step, held...), nil
 	}
-	during, _ := s.Planner.Effect(seen, next.Step)
+	during, _ := s.Planner.Effect(s.Want, seen, next.Step)
 	return s.act(next, seen, during)
 }
 

@@ -164,7 +164,7 @@ func (w *run[T, W]) turn() lifecycle.Decision {
 	if d.Outcome != lifecycle.OutcomeProceed && d.Outcome != lifecycle.OutcomeWait {
 		return d
 	}
-	during, after := w.stage.Planner.Effect(seen, d.Step)
+	during, after := w.stage.Planner.Effect(w.stage.Want, seen, d.Step)
 	if d.Outcome == lifecycle.OutcomeWait {
 		w.comes(d, seen, during, after)
 		return d
@@ -216,11 +216,11 @@ func (w *run[T, W]) noWorse(d lifecycle.Decision, got W, predicted ...W) {
 	for _, g := range w.Scenario.Gates {
 		worst := 0
 		for _, world := range predicted {
-			worst = max(worst, g.Violation(world))
+			worst = max(worst, g.Violation(w.stage.Want, world))
 		}
-		if g.Violation(got) > worst {
+		if g.Violation(w.stage.Want, got) > worst {
 			w.story = append(w.story, d.String())
-			fault(EffectMismatch, "%q breaks %s by %d, and Effect predicts at most %d: %s", d.Step, g.Name, g.Violation(got), worst, w.tell(got))
+			fault(EffectMismatch, "%q breaks %s by %d, and Effect predicts at most %d: %s", d.Step, g.Name, g.Violation(w.stage.Want, got), worst, w.tell(got))
 		}
 	}
 }

@@ -40,10 +40,10 @@ func (p watched[T, W]) Next(want T, seen W, now time.Time) lifecycle.Decision {
 	return pure("Next", []any{want, seen}, func() lifecycle.Decision { return p.Planner.Next(want, seen, now) })
 }
 
-func (p watched[T, W]) Effect(seen W, step lifecycle.Step) (during, after W) {
+func (p watched[T, W]) Effect(want T, seen W, step lifecycle.Step) (during, after W) {
 	type answer struct{ during, after W }
-	a := pure("Effect", []any{seen, step}, func() answer {
-		during, after := p.Planner.Effect(seen, step)
+	a := pure("Effect", []any{want, seen, step}, func() answer {
+		during, after := p.Planner.Effect(want, seen, step)
 		return answer{during, after}
 	})
 	return a.during, a.after

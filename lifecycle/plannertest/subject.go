@@ -16,10 +16,10 @@ var TestTime = time.Unix(1_700_000_000, 0).UTC()
 type Subject[T lifecycle.Resource, W any] struct {
 	// Planner and Gates are those of the operator.
 	Planner lifecycle.Planner[T, W]
-	Gates   []lifecycle.Gate[W]
+	Gates   []lifecycle.Gate[T, W]
 
 	// Impact is that of [lifecycle.Abilities]; nil if the application has none.
-	Impact func(during W) string
+	Impact func(want T, during W) string
 
 	// Safe returns an error if a world violates an invariant; nil checks nothing. A step is not blamed for a violation
 	// that existed before it.

@@ -19,7 +19,7 @@ import (
 type wrong struct {
 	fakeapp.Planner
 	next   func(want *fakeapp.Ring, seen fakeapp.World, now time.Time) lifecycle.Decision
-	effect func(seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World)
+	effect func(want *fakeapp.Ring, seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World)
 	status func(want *fakeapp.Ring, seen fakeapp.World)
 }
 
@@ -32,11 +32,11 @@ func (p wrong) Next(want *fakeapp.Ring, seen fakeapp.World, now time.Time) lifec
 	return p.Planner.Next(want, seen, now)
 }
 
-func (p wrong) Effect(seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
+func (p wrong) Effect(want *fakeapp.Ring, seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
 	if p.effect != nil {
-		return p.effect(seen, s)
+		return p.effect(want, seen, s)
 	}
-	return p.Planner.Effect(seen, s)
+	return p.Planner.Effect(want, seen, s)
 }
 
 func (p wrong) Status(want *fakeapp.Ring, seen fakeapp.World) {
@@ -57,7 +57,7 @@ func step(name, target string) lifecycle.Step {
 
 func subject(p wrong) plannertest.Subject[*fakeapp.Ring, fakeapp.World] {
 	return plannertest.Subject[*fakeapp.Ring, fakeapp.World]{
-		Planner: p, Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum}, Safe: oneLearner,
+		Planner: p, Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum}, Safe: oneLearner,
 		Kept: func(want *fakeapp.Ring, seen fakeapp.World) error {
 			if len(seen.Members) != want.Spec.Size {
 				return fmt.Errorf("there are %d members and %d are wanted", len(seen.Members), want.Spec.Size)
@@ -103,18 +103,18 @@ func impure() map[string]mistake {
 				return lifecycle.WaitFor(step("CaughtUp", "m000000"), time.Now())
 			}}, plannertest.Impure, "Next answers differently", 0},
 		"Chance": {"an effect that depends on chance",
-			wrong{effect: func(seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
+			wrong{effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				seen.Next = rand.Int()
 				return seen, seen
 			}}, plannertest.Impure, "Effect answers differently", 1},
 		"Meddling": {"an effect that works on its argument",
-			wrong{effect: func(seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
+			wrong{effect: func(want *fakeapp.Ring, seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
 				for i := range seen.Members {
 					if seen.Members[i].Name == s.Target {
 						seen.Members[i].Pod = fakeapp.Healthy
 					}
 				}
-				return fakeapp.Planner{}.Effect(seen, s)
+				return fakeapp.Planner{}.Effect(want, seen, s)
 			}}, plannertest.MutatesInput, "Effect changes what it was given", 1},
 		"Panic": {"a rule that fails on a ring without members",
 			wrong{next: func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
@@ -130,9 +130,9 @@ func impure() map[string]mistake {
 					return lifecycle.Proceed(step("Break", seen.Members[0].Name))
 				}
 				return lifecycle.Decision{}
-			}, effect: func(seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
+			}, effect: func(want *fakeapp.Ring, seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
 				if s.Name != "Break" {
-					return fakeapp.Planner{}.Effect(seen, s)
+					return fakeapp.Planner{}.Effect(want, seen, s)
 				}
 				m := seen.Members[0]
 				m.Pod = fakeapp.Starting
@@ -148,12 +148,12 @@ func fruitless() map[string]mistake {
 		"NeverEnough": {"a rule that adds and never counts",
 			wrong{next: func(*fakeapp.Ring, fakeapp.World, time.Time) lifecycle.Decision {
 				return lifecycle.Proceed(step("Grow", ""))
-			}, effect: func(seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
+			}, effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				seen.Next++
 				return seen, seen
 			}}, plannertest.NonTerminating, "do not settle within 500 decisions", 21},
 		"NoEffect": {"a step that the author forgot in Effect",
-			wrong{next: always(lifecycle.Proceed(step("Defragment", "m000000"))), effect: func(seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
+			wrong{next: always(lifecycle.Proceed(step("Defragment", "m000000"))), effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				return seen, seen
 			}}, plannertest.Stuck, "Defragment m000000", 1},
 		"Silence": {"a rule book that says nothing to say that all is well",
@@ -196,7 +196,7 @@ func TestEveryMistakeHasAName(t *testing.T) {
 func TestCircle(t *testing.T) {
 	p := wrong{next: func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 		return lifecycle.Proceed(step("Turn", fmt.Sprint(seen.Next%2)))
-	}, effect: func(seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
+	}, effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 		seen.Next = 1 - seen.Next%2
 		return seen, seen
 	}}
@@ -209,7 +209,7 @@ func TestCircle(t *testing.T) {
 
 func life(p wrong) sim.Scenario[*fakeapp.Ring, fakeapp.World] {
 	return sim.Scenario[*fakeapp.Ring, fakeapp.World]{
-		Planner: p, Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum},
+		Planner: p, Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum},
 		Begin: func(chance *rand.Rand) (*fakeapp.Ring, sim.Model[*fakeapp.Ring, fakeapp.World]) {
 			return &fakeapp.Ring{Spec: fakeapp.Spec{Size: 1 + chance.IntN(3)}}, fakeapp.NewModel()
 		},
@@ -225,8 +225,8 @@ func reality(p wrong) plannertest.ModelCheck[*fakeapp.Ring, fakeapp.World] {
 
 // lie changes what Effect says of one step.
 func lie(name string, how func(seen fakeapp.World, s lifecycle.Step, during, after *fakeapp.World)) wrong {
-	return wrong{effect: func(seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
-		during, after = fakeapp.Planner{}.Effect(seen, s)
+	return wrong{effect: func(want *fakeapp.Ring, seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
+		during, after = fakeapp.Planner{}.Effect(want, seen, s)
 		if s.Name == name {
 			how(seen, s, &during, &after)
 		}
@@ -251,7 +251,7 @@ func TestRealityContradicts(t *testing.T) {
 				}
 			}), plannertest.EffectMismatch, `after "CaughtUp m000000" the world never becomes`},
 		"NeverSettles": {"a step that the application refuses",
-			wrong{next: always(lifecycle.Proceed(step("Dance", "m000000"))), effect: func(seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
+			wrong{next: always(lifecycle.Proceed(step("Dance", "m000000"))), effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				return seen, seen
 			}}, plannertest.Fails, "unknown step Dance"},
 		"Idle": {"a rule that waits for what has come",

@@ -58,10 +58,10 @@ func (p Plan) Actions() []Step {
 // Simulator computes plans from an application's planner and gates.
 type Simulator[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
-	Gates   []lifecycle.Gate[W]
+	Gates   []lifecycle.Gate[T, W]
 
 	// Impact is that of [lifecycle.Abilities]; nil if the application has none.
-	Impact func(during W) string
+	Impact func(want T, during W) string
 
 	// Holds reports whether policies hold the step, and Needed whether the spec that worked
 	// last needs it, too. Nil means that they do not.
@@ -94,7 +94,7 @@ func (s Simulator[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		if s.WithoutHeldChange != nil && d.Outcome == lifecycle.OutcomeProceed {
 			d.Step = s.WithoutHeldChange(want, seen, d.Step)
 		}
-		next, after := s.step(seen, d)
+		next, after := s.step(want, seen, d)
 		p.Steps = append(p.Steps, next)
 		if len(next.Held) > 0 {
 			return p.end(lifecycle.Held(next.Step, next.Held[0])), want, seen
@@ -117,7 +117,7 @@ func (s Simulator[T, W]) beside(want T, seen W, d lifecycle.Decision) (lifecycle
 // goesOn returns the repair that the engine takes while policies hold the wish of the
 // decision, or the decision.
 func (s Simulator[T, W]) goesOn(want T, seen W, d lifecycle.Decision) lifecycle.Decision {
-	if s.Holds == nil || len(d.Behind) == 0 || len(s.refusals(seen, d.Step)) > 0 || !s.Holds(want, seen, d.Step) {
+	if s.Holds == nil || len(d.Behind) == 0 || len(s.refusals(want, seen, d.Step)) > 0 || !s.Holds(want, seen, d.Step) {
 		return d
 	}
 	next := d.Instead(func(step lifecycle.Step) bool { return s.Needed != nil && s.Needed(want, seen, step) })
@@ -127,20 +127,20 @@ func (s Simulator[T, W]) goesOn(want T, seen W, d lifecycle.Decision) lifecycle.
 	return next
 }
 
-func (s Simulator[T, W]) refusals(seen W, step lifecycle.Step) []lifecycle.Refusal {
-	during, _ := s.Planner.Effect(seen, step)
-	return lifecycle.Judge(s.Gates, seen, during, step)
+func (s Simulator[T, W]) refusals(want T, seen W, step lifecycle.Step) []lifecycle.Refusal {
+	during, _ := s.Planner.Effect(want, seen, step)
+	return lifecycle.Judge(s.Gates, want, seen, during, step)
 }
 
 // step is the decision as a part of the plan, and the world after it.
-func (s Simulator[T, W]) step(seen W, d lifecycle.Decision) (Step, W) {
-	during, after := s.Planner.Effect(seen, d.Step)
+func (s Simulator[T, W]) step(want T, seen W, d lifecycle.Decision) (Step, W) {
+	during, after := s.Planner.Effect(want, seen, d.Step)
 	next := Step{Step: d.Step, IsWait: d.Outcome == lifecycle.OutcomeWait}
 	if !next.IsWait {
-		next.Held = lifecycle.Judge(s.Gates, seen, during, d.Step)
+		next.Held = lifecycle.Judge(s.Gates, want, seen, during, d.Step)
 	}
 	if s.Impact != nil && d.Step.Class.IsDisruptive() {
-		next.Impact = s.Impact(during)
+		next.Impact = s.Impact(want, during)
 	}
 	return next, after
 }

@@ -46,7 +46,7 @@ type Mendable interface {
 type Scenario[T lifecycle.Resource, W any] struct {
 	// Planner and Gates are the rules under test, the same as in production.
 	Planner lifecycle.Planner[T, W]
-	Gates   []lifecycle.Gate[W]
+	Gates   []lifecycle.Gate[T, W]
 
 	// Hold returns the refusals of policies for the step; nil holds no step. It must be a
 	// pure function of its arguments.

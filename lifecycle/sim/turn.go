@@ -78,8 +78,8 @@ func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
 }
 
 func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lifecycle.Decision {
-	during, _ := w.scenario.Planner.Effect(seen, d.Step)
-	held := lifecycle.Judge(w.scenario.Gates, seen, during, d.Step)
+	during, _ := w.scenario.Planner.Effect(want, seen, d.Step)
+	held := lifecycle.Judge(w.scenario.Gates, want, seen, during, d.Step)
 	if len(held) == 0 && w.scenario.Hold != nil {
 		if held = w.scenario.Hold(want, d.Step, w.now); len(held) > 0 {
 			if next := d.Instead(nil); next.Outcome == lifecycle.OutcomeProceed {

@@ -35,7 +35,7 @@ func ringProgram() program.Options {
 		Register: func(op *engine.Operator) error {
 			return engine.Register(op, engine.App[*fakeapp.Ring, fakeapp.World]{
 				Name: "ring", Planner: fakeapp.Planner{}, Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(lists),
-				Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum}, Owns: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
+				Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum}, Owns: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
 			})
 		},
 	}

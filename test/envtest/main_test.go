@@ -188,7 +188,7 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	}))
 	must(t, engine.Register(e, engine.App[*fakeapp.Ring, fakeapp.World]{
 		Name: "ring", Planner: fakeapp.Planner{}, Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(op.lists),
-		Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum},
+		Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum},
 		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Finalize: !s.holdable, Holdable: s.holdable,
 	}))
 	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{

@@ -15,10 +15,10 @@ import (
 type Planner struct{}
 
 // KeepsQuorum promises that a majority of the voters is healthy.
-var KeepsQuorum = lifecycle.Gate[World]{
+var KeepsQuorum = lifecycle.Gate[*Ring, World]{
 	Name:      "KeepsQuorum",
-	Violation: World.missing,
-	Message: func(_, during World, _ lifecycle.Step) string {
+	Violation: func(_ *Ring, w World) int { return w.missing() },
+	Message: func(_ *Ring, _, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d of %d voters would be healthy", during.count(healthyVoter), during.count(voter))
 	},
 }
@@ -159,7 +159,7 @@ func tooFewMembers(size int, seen World) lifecycle.Decision {
 
 // Effect returns the world during and after a step or a wait. A removed member is gone at
 // once. An added one is, in the worst case, a learner without a pod.
-func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
+func (Planner) Effect(_ *Ring, seen World, s lifecycle.Step) (during, after World) {
 	edit := func(e func(*Member)) World { return seen.change(s.Target, e) }
 	switch s.Name {
 	case "Add":
@@ -209,7 +209,7 @@ func (Planner) Retain(now, earlier *Ring) []string {
 }
 
 // Unknowns reports the pods in an unknown state.
-func (Planner) Unknowns(seen World) (all []string) {
+func (Planner) Unknowns(_ *Ring, seen World) (all []string) {
 	for _, m := range seen.Members {
 		if m.Pod != Absent && m.Pod != Starting && m.Pod != Healthy && m.Pod != Lost && m.Pod != Inconsistent {
 			all = append(all, "The state of "+m.Name+".")

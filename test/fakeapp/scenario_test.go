@@ -19,7 +19,7 @@ import (
 func scenario() sim.Scenario[*fakeapp.Ring, fakeapp.World] {
 	return sim.Scenario[*fakeapp.Ring, fakeapp.World]{
 		Planner: fakeapp.Planner{},
-		Gates:   []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum},
+		Gates:   []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum},
 		Begin: func(rng *rand.Rand) (*fakeapp.Ring, sim.Model[*fakeapp.Ring, fakeapp.World]) {
 			r := &fakeapp.Ring{}
 			r.Name = "r"
@@ -49,7 +49,7 @@ func safe(seen fakeapp.World) error {
 			learners++
 		}
 	}
-	if voters > 1 && fakeapp.KeepsQuorum.Violation(seen) > 0 {
+	if voters > 1 && fakeapp.KeepsQuorum.Violation(nil, seen) > 0 {
 		return errors.New("the quorum is lost")
 	}
 	if learners > 1 {

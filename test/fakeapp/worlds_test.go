@@ -12,7 +12,7 @@ import (
 
 func subject() plannertest.Subject[*fakeapp.Ring, fakeapp.World] {
 	return plannertest.Subject[*fakeapp.Ring, fakeapp.World]{
-		Planner: fakeapp.Planner{}, Gates: []lifecycle.Gate[fakeapp.World]{fakeapp.KeepsQuorum}, Safe: safe, Kept: scenario().Kept,
+		Planner: fakeapp.Planner{}, Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum}, Safe: safe, Kept: scenario().Kept,
 	}
 }
 

@@ -62,7 +62,7 @@ func (d *Driver) observe(ctx context.Context, want *etcdv1.EtcdCluster) (view, e
 	if want.DeletionTimestamp != nil {
 		d.sentinel.record(want, nil, d.now())
 		// etcd may be down, and is no longer needed.
-		return view{world: etcd.World{Leaving: true, Members: d.members(want, p, memberList{}, nil)}, parts: p}, nil
+		return view{world: etcd.World{Members: d.members(want, p, memberList{}, nil)}, parts: p}, nil
 	}
 	keys, err := d.keys(ctx, want)
 	if err != nil {

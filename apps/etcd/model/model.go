@@ -144,7 +144,7 @@ func (m *Model) violated(format string, args ...any) {
 
 // Observe implements sim.Model.
 func (m *Model) Observe(time.Time) etcd.World {
-	w := etcd.World{Leaving: m.leaving, Listed: m.listKnown(), Places: m.places()}
+	w := etcd.World{Listed: m.listKnown(), Places: m.places()}
 	for _, name := range m.names(w.Listed) {
 		seen := m.member(name)
 		if !w.Listed {

@@ -2,18 +2,18 @@ package candy
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/governor-dev/governor/lifecycle"
 
+	v1 "awesome.corp.com/chocolate-factory/api/v1"
 	"awesome.corp.com/chocolate-factory/machine"
 )
 
 // Effect says what a step or a wait does: bars turn out well, because a bad bar cannot be predicted.
-func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
+func (Planner) Effect(want *v1.Candy, seen World, s lifecycle.Step) (during, after World) {
 	switch s.Name {
 	case Order:
-		return seen, seen.with(func(j *machine.Job) { ordered(j, s) })
+		return seen, seen.with(func(j *machine.Job) { ordered(j, OrderOf(want)) })
 	case Release:
 		after = seen
 		after.Job = nil
@@ -42,13 +42,11 @@ func (Planner) Effect(seen World, s lifecycle.Step) (during, after World) {
 }
 
 // ordered is the job with its new order. Whether others have the machine is not known before it is asked.
-func ordered(j *machine.Job, s lifecycle.Step) {
-	number, _ := strconv.ParseInt(s.Args["number"], 10, 64)
-	sugar, _ := strconv.Atoi(s.Args["sugar"])
-	if j.Order.Number != number {
+func ordered(j *machine.Job, order machine.Order) {
+	if j.Order.Number != order.Number {
 		j.Made, j.Disposed, j.Delivered, j.Binned = 0, 0, nil, nil
 	}
-	j.Order = machine.Order{Number: number, Sugar: sugar}
+	j.Order = order
 	j.Place = max(j.Place, machine.Holding)
 }
 
@@ -71,19 +69,21 @@ func progress(j *machine.Job, s lifecycle.Step) {
 }
 
 // Gates are the promises that every step keeps.
-func Gates() []lifecycle.Gate[World] { return []lifecycle.Gate[World]{ThrowsNothingAwayOnAGuess} }
+func Gates() []lifecycle.Gate[*v1.Candy, World] {
+	return []lifecycle.Gate[*v1.Candy, World]{ThrowsNothingAwayOnAGuess}
+}
 
 // ThrowsNothingAwayOnAGuess promises that a bar is disposed of only if it was measured, by a sensor that is trusted, to
 // be out of tolerance.
-var ThrowsNothingAwayOnAGuess = lifecycle.Gate[World]{
+var ThrowsNothingAwayOnAGuess = lifecycle.Gate[*v1.Candy, World]{
 	Name: "ThrowsNothingAwayOnAGuess",
-	Violation: func(w World) int {
-		if w.Binning == nil || Judge(w.Binning, w.Job.Order.Sugar) == Misfits {
+	Violation: func(want *v1.Candy, w World) int {
+		if w.Binning == nil || Judge(w.Binning, want.Spec.Sugar()) == Misfits {
 			return 0
 		}
 		return 1
 	},
-	Message: func(before, _ World, _ lifecycle.Step) string {
-		return "what is known of the bar is: " + string(Judge(before.bar(), before.Job.Order.Sugar)) + ". It passes when the bar was measured to be out of tolerance."
+	Message: func(want *v1.Candy, before, _ World, _ lifecycle.Step) string {
+		return "what is known of the bar is: " + string(Judge(before.bar(), want.Spec.Sugar())) + ". It passes when the bar was measured to be out of tolerance."
 	},
 }

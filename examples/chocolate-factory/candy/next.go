@@ -118,8 +118,13 @@ func awaitMachine(beat time.Duration) lifecycle.Decision {
 	}, time.Time{}).Heartbeat(beat)
 }
 
+// OrderOf is what the machine is asked to make for the candy.
+func OrderOf(want *v1.Candy) machine.Order {
+	return machine.Order{Number: want.Generation, Sugar: want.Spec.Sugar()}
+}
+
 func notOrdered(want *v1.Candy, seen World) lifecycle.Decision {
-	order := machine.Order{Number: want.Generation, Sugar: want.Spec.Sugar()}
+	order := OrderOf(want)
 	if seen.Job != nil && seen.Job.Order == order {
 		return lifecycle.Decision{}
 	}
@@ -129,7 +134,6 @@ func notOrdered(want *v1.Candy, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(lifecycle.Step{
 		Name: Order, Class: lifecycle.ClassRoutine, Reason: "NotOrdered",
 		Message: fmt.Sprintf("The machine is to be set to %d %s for %s.", order.Sugar, v1.Unit, want.Spec.Flavor),
-		Args:    map[string]string{"number": strconv.FormatInt(order.Number, 10), "sugar": strconv.Itoa(order.Sugar)},
 	})
 }
 

@@ -155,12 +155,12 @@ func TestMeasurementIsRobust(t *testing.T) {
 func TestGateHoldsAGuess(t *testing.T) {
 	seen := holding(bar(640, 500))
 	step := lifecycle.Step{Name: candy.Dispose, Target: "bar-1"}
-	during, _ := candy.Planner{}.Effect(seen, step)
-	if r := lifecycle.Judge(candy.Gates(), seen, during, step); len(r) != 1 {
+	during, _ := candy.Planner{}.Effect(wanted(), seen, step)
+	if r := lifecycle.Judge(candy.Gates(), wanted(), seen, during, step); len(r) != 1 {
 		t.Errorf("a good bar may be thrown away: %v", r)
 	}
-	during, _ = candy.Planner{}.Effect(holding(bar(700, 500)), step)
-	if r := lifecycle.Judge(candy.Gates(), seen, during, step); len(r) != 0 {
+	during, _ = candy.Planner{}.Effect(wanted(), holding(bar(700, 500)), step)
+	if r := lifecycle.Judge(candy.Gates(), wanted(), seen, during, step); len(r) != 0 {
 		t.Errorf("a bad bar may not be thrown away: %v", r)
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -53,7 +52,7 @@ func (d Driver) Observe(ctx context.Context, c *v1.Candy) (candy.World, error) {
 
 // Act implements lifecycle.Driver. Bars are called by their number, so that none is taken for another.
 func (d Driver) Act(ctx context.Context, c *v1.Candy, seen candy.World, s lifecycle.Step) error {
-	err := d.perform(ctx, d.job(c), s)
+	err := d.perform(ctx, c, s)
 	if errors.Is(err, errUnknown) || errors.Is(err, errConflict) {
 		return &lifecycle.Deferred{Reason: err.Error()}
 	}
@@ -63,15 +62,12 @@ func (d Driver) Act(ctx context.Context, c *v1.Candy, seen candy.World, s lifecy
 	return err
 }
 
-func (d Driver) perform(ctx context.Context, job string, s lifecycle.Step) error {
+func (d Driver) perform(ctx context.Context, c *v1.Candy, s lifecycle.Step) error {
+	job := d.job(c)
 	bar := job + "/bars/" + url.PathEscape(s.Target)
 	switch s.Name {
 	case candy.Order:
-		order, err := OrderOf(s)
-		if err != nil {
-			return err
-		}
-		return d.call(ctx, http.MethodPut, job, order, nil)
+		return d.call(ctx, http.MethodPut, job, candy.OrderOf(c), nil)
 	case candy.Make:
 		return d.call(ctx, http.MethodPost, job+"/bars", nil, nil)
 	case candy.Sense:
@@ -86,13 +82,6 @@ func (d Driver) perform(ctx context.Context, job string, s lifecycle.Step) error
 		return d.call(ctx, http.MethodDelete, job, nil, nil)
 	}
 	return fmt.Errorf("there is no step %q", s.Name)
-}
-
-// OrderOf reads what a step is to order.
-func OrderOf(s lifecycle.Step) (machine.Order, error) {
-	number, err := strconv.ParseInt(s.Args["number"], 10, 64)
-	sugar, err2 := strconv.Atoi(s.Args["sugar"])
-	return machine.Order{Number: number, Sugar: sugar}, errors.Join(err, err2)
 }
 
 func (d Driver) job(c *v1.Candy) string {

@@ -14,7 +14,6 @@ import (
 
 	v1 "awesome.corp.com/chocolate-factory/api/v1"
 	"awesome.corp.com/chocolate-factory/candy"
-	"awesome.corp.com/chocolate-factory/candy/driver"
 	"awesome.corp.com/chocolate-factory/machine"
 )
 
@@ -51,23 +50,19 @@ func (m *Model) Observe(now time.Time) candy.World {
 func (m *Model) Provide(*v1.Candy, []lifecycle.Object, *sim.Effects) error { return nil }
 
 // Act implements sim.Model: each step is one call.
-func (m *Model) Act(_ *v1.Candy, _ candy.World, s lifecycle.Step, fx *sim.Effects) error {
+func (m *Model) Act(want *v1.Candy, _ candy.World, s lifecycle.Step, fx *sim.Effects) error {
 	return fx.Do(s.String(), func() error {
 		if m.Machine.Faults.Down {
 			return errSilent
 		}
-		return m.perform(s)
+		return m.perform(want, s)
 	})
 }
 
-func (m *Model) perform(s lifecycle.Step) (err error) {
+func (m *Model) perform(want *v1.Candy, s lifecycle.Step) (err error) {
 	switch s.Name {
 	case candy.Order:
-		order, err := driver.OrderOf(s)
-		if err == nil {
-			m.Machine.Put(m.now, ours, order)
-		}
-		return err
+		m.Machine.Put(m.now, ours, candy.OrderOf(want))
 	case candy.Make:
 		_, err = m.Machine.Make(m.now, ours)
 	case candy.Sense:

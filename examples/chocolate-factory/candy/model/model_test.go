@@ -128,8 +128,10 @@ func (w wired) Observe(time.Time) candy.World {
 	return seen
 }
 
-func (w wired) Act(_ *v1.Candy, seen candy.World, s lifecycle.Step, _ *sim.Effects) error {
-	return w.driver.Act(w.t.Context(), w.want, seen, s)
+func (w wired) Act(want *v1.Candy, seen candy.World, s lifecycle.Step, _ *sim.Effects) error {
+	want = want.DeepCopyObject().(*v1.Candy)
+	want.UID = w.want.UID
+	return w.driver.Act(w.t.Context(), want, seen, s)
 }
 
 func (w wired) Tick(now time.Time, _ *rand.Rand) { *w.now = now }
