@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,6 +79,10 @@ func TestUninstallIsRefusedWhileAPolicyHoldsDeletions(t *testing.T) {
 			return nil
 		})
 	})
+	collection := api.DeleteAllOf(t.Context(), &rbacv1.ClusterRoleBinding{}, client.MatchingFields{"metadata.name": "governor"}, client.DryRunAll)
+	if !apierrors.IsForbidden(collection) {
+		t.Errorf("the deletion of a collection got %v", collection)
+	}
 	other := &unstructured.Unstructured{}
 	other.SetAPIVersion("v1")
 	other.SetKind("Namespace")
