@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -184,7 +186,9 @@ func (m *monkey) targets(args []string) ([]*target, error) {
 		if err := m.mustRun(t); err != nil {
 			return nil, err
 		}
-		all = append(all, t)
+		if !slices.ContainsFunc(all, func(other *target) bool { return other.GetUID() == t.GetUID() }) {
+			all = append(all, t)
+		}
 	}
 	return all, nil
 }
@@ -209,6 +213,7 @@ func (m *monkey) shared(ctx context.Context, t *target) (*subject.Experiment, er
 	user, err := t.whoAmI(ctx)
 	return &subject.Experiment{
 		Client: c, User: user, Reason: m.reason, Manager: dryRun.FieldManager, Seed: m.seed, Budget: m.limits.Budget, Now: m.now,
+		ID: string(uuid.NewUUID()), Longest: m.limits.Lasting.Duration + m.limits.HealWithin.Duration,
 	}, err
 }
 

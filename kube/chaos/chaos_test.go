@@ -114,6 +114,27 @@ func TestWhatLastsIsUndone(t *testing.T) {
 	}
 }
 
+// The label that finds what a killed program has left behind finds nothing that users protect.
+func TestAnIsolationHasALabelOfItsOwn(t *testing.T) {
+	c := newClient(t)
+	protected := &networkingv1.NetworkPolicy{ObjectMeta: labelled("deny", map[string]string{does.Bystander: "true"})}
+	taken := &networkingv1.NetworkPolicy{ObjectMeta: labelled("chaos-e-0-0", nil)}
+	if err := errors.Join(c.Create(t.Context(), protected), c.Create(t.Context(), taken)); err != nil {
+		t.Fatal(err)
+	}
+	done, err := do(t, c, "pod-isolate", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := &networkingv1.NetworkPolicyList{}
+	if err := c.List(t.Context(), left, client.HasLabels{does.Isolated}); err != nil || len(left.Items) != 1 {
+		t.Errorf("the label finds %d policies: %v", len(left.Items), err)
+	}
+	if err := errors.Join(done.Undo(t.Context()), c.List(t.Context(), left)); err != nil || len(left.Items) != 2 {
+		t.Errorf("%d policies are left: %v", len(left.Items), err)
+	}
+}
+
 // clean reports whether nothing is left of a manipulation that lasts.
 func clean(t *testing.T, c client.Client) bool {
 	t.Helper()

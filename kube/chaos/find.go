@@ -75,7 +75,9 @@ func (i Instance) list(ctx context.Context, c client.Reader, kind chaos.Object) 
 
 // owns reports whether the object belongs to the instance: by its label, or by its owner.
 func (i Instance) owns(kind chaos.Object, o *unstructured.Unstructured, uid types.UID) bool {
-	if _, foreign := o.GetLabels()[Bystander]; foreign {
+	_, foreign := o.GetLabels()[Bystander]
+	_, isolates := o.GetLabels()[Isolated]
+	if foreign || isolates && o.GetKind() != chaos.Pod.Kind {
 		return false
 	}
 	if kind.Scope == chaos.ScopeOperator || o.GetLabels()[lifecycle.LabelInstance] == i.Key.Name {

@@ -20,8 +20,8 @@ import (
 
 const mergePatch = types.MergePatchType
 
-// Isolated is the label of a pod that VerbIsolate isolates, and that its NetworkPolicy
-// selects by.
+// Isolated is the label of a pod that VerbIsolate isolates, and of the NetworkPolicy that does so
+// and selects by it. Its value is the name of the pod.
 const Isolated = "chaos.governor.dev/isolated"
 
 func addFinalizer(ctx context.Context, w work, o *unstructured.Unstructured) (undoing, error) {
@@ -79,14 +79,19 @@ func swap(ctx context.Context, w work, o *unstructured.Unstructured) (undoing, e
 // isolate labels the pod, and creates a NetworkPolicy that refuses what comes to it.
 func isolate(ctx context.Context, w work, o *unstructured.Unstructured) (undoing, error) {
 	policy := &networkingv1.NetworkPolicy{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), Name: "chaos-" + o.GetName(), Labels: map[string]string{Bystander: "true"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: o.GetNamespace(), GenerateName: "chaos-" + o.GetName() + "-", Labels: map[string]string{Isolated: o.GetName()}},
 		Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{Isolated: o.GetName()}},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 		},
 	}
 	undo := together([]undoing{
-		func(ctx context.Context) error { return w.client.Delete(ctx, policy) },
+		func(ctx context.Context) error {
+			if policy.Name == "" {
+				return nil // it was not created: the API server chooses the name
+			}
+			return w.client.Delete(ctx, policy)
+		},
 		func(ctx context.Context) error { return w.isolation(ctx, o, "null") },
 	})
 	if err := w.isolation(ctx, o, `"`+o.GetName()+`"`); err != nil {

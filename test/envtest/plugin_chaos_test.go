@@ -12,11 +12,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/chaos/experiment"
+	"github.com/governor-dev/governor/test/fakeapp"
 )
 
 // optIn permits experiments in the namespace.
@@ -114,6 +116,31 @@ func TestChaosWaitsForPolicies(t *testing.T) {
 	expect(t, namespace, 0, []string{"ring/r was waited for: it is paused"}, run...)
 	if events := chaosEvents(t, namespace); len(events) > 0 {
 		t.Errorf("something was done: %v", events)
+	}
+}
+
+// An act of another experiment is waited for, also when the program that announced it was killed; an instance that is named
+// twice is one.
+func TestChaosActsOnceAtATime(t *testing.T) {
+	namespace, _ := settledRing(t, 1)
+	optIn(t, namespace)
+	ring, err := get(t, &fakeapp.Ring{}, namespace, "r")
+	must(t, err)
+	begun := &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "r-chaos-other"}, EventTime: metav1.NowMicro(),
+		ReportingController: "kubectl-governor", ReportingInstance: "another", Action: "pod-delete-background", Reason: "ChaosBegins",
+		Type: corev1.EventTypeNormal, Note: "bob does pod-delete-background of r-0",
+		Regarding: corev1.ObjectReference{APIVersion: "test.governor.dev/v1", Kind: "Ring", Namespace: namespace, Name: "r", UID: ring.UID},
+	}
+	must(t, api.Create(t.Context(), begun))
+	run := []string{"chaos", "ring/r", "ring/r", "--at-once", "2", "--budget", "2", "--only", "configmap-delete-background"}
+	expect(t, namespace, 0, []string{"ring/r was waited for: another experiment is under way since", "bob does pod-delete-background of r-0"}, append(run, "--for", "2s")...)
+	must(t, api.Delete(t.Context(), begun))
+	said := expect(t, namespace, 0, nil, append(run, "--for", "2m", "--pause", "0s", "-o", "json")...)
+	var r experiment.Report
+	must(t, json.Unmarshal([]byte(said), &r))
+	if len(r.Acts) != 2 || r.Acts[1].At.Before(r.Acts[0].At.Add(r.Acts[0].HealedAfter.Duration)) {
+		t.Errorf("the acts are %+v", r.Acts)
 	}
 }
 

@@ -36,6 +36,10 @@ type Experiment struct {
 	Seed   uint64
 	Budget int
 	Now    func() time.Time
+	// ID tells the experiment from others, and Longest is how long one act of another experiment
+	// is taken to be under way that was announced and not ended.
+	ID      string
+	Longest time.Duration
 }
 
 // Subject implements experiment.Instance.
@@ -91,10 +95,12 @@ func (s *Subject) spare(o *unstructured.Unstructured) bool {
 	return o.GetName() == history.Name(s.Kind.Kind, s.Key.Name) || !s.mine(o)
 }
 
-// mine reports whether the object belongs to this instance, and not to one of another kind.
+// mine reports whether the object belongs to this instance, and not to one of another kind. An
+// object without a controller may be a user's copy, which nobody would restore.
 func (s *Subject) mine(o client.Object) bool {
-	if c := metav1.GetControllerOf(o); c != nil && c.UID == s.uid {
-		return true
+	c := metav1.GetControllerOf(o)
+	if c == nil || c.UID == s.uid {
+		return c != nil
 	}
 	return o.GetLabels()[lifecycle.LabelApp] == s.app && o.GetLabels()[lifecycle.LabelInstance] == s.Key.Name
 }

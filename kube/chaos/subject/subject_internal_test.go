@@ -64,6 +64,7 @@ func watched(t *testing.T, policies ...client.Object) (*Subject, error) {
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta("c", "etcd", nil)},
 		pod("cache-x", "memcached", controller("ReplicaSet", "e-x", "r"), true, false),
 		&corev1.ConfigMap{ObjectMeta: meta("e-door", "etcd", controller("EtcdCluster", "e", "u"))},
+		&corev1.ConfigMap{ObjectMeta: meta("a-copy-of-a-user", "etcd", nil)},
 		&corev1.ConfigMap{ObjectMeta: meta("e.etcdcluster-history", "etcd", controller("EtcdCluster", "e", "u"))},
 		&corev1.ConfigMap{ObjectMeta: meta("cache", "memcached", controller("Memcached", "e", "m"))},
 		&policyv1.PodDisruptionBudget{ObjectMeta: meta("e", "etcd", controller("EtcdCluster", "e", "u")), Status: policyv1.PodDisruptionBudgetStatus{DesiredHealthy: 2}},

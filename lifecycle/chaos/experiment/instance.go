@@ -18,6 +18,8 @@ type Instance interface {
 	String() string
 	// Look returns how the instance is.
 	Look(ctx context.Context) (State, error)
+	// Others says which act of another experiment is under way; empty if none is.
+	Others(ctx context.Context) (string, error)
 	// Names returns the objects to which Do would do the manipulation, or [ErrImpossible].
 	Names(ctx context.Context, m chaos.Manipulation, target int) ([]string, error)
 	// Announce records that a manipulation is about to be done, or how it ended.

@@ -153,8 +153,7 @@ func (r *run) act(ctx context.Context, i, number int) bool {
 // awaitFit returns the state of the instance when a manipulation may begin.
 func (r *run) awaitFit(ctx context.Context, instance Instance) (State, bool) {
 	for said := ""; ; {
-		s, err := instance.Look(ctx)
-		why := s.Unfit()
+		s, why, err := r.look(ctx, instance)
 		switch {
 		case ctx.Err() != nil || r.over():
 			return s, false
@@ -178,6 +177,16 @@ func (r *run) awaitFit(ctx context.Context, instance Instance) (State, bool) {
 			return s, false
 		}
 	}
+}
+
+// look returns the state of the instance, and why no manipulation may begin now.
+func (r *run) look(ctx context.Context, instance Instance) (State, string, error) {
+	s, err := instance.Look(ctx)
+	why := s.Unfit()
+	if err == nil && why == "" {
+		why, err = instance.Others(ctx)
+	}
+	return s, why, err
 }
 
 func because(instance Instance, why string) string {

@@ -29,6 +29,8 @@ type world struct {
 	// refuse is what Do returns, by the name of the manipulation; deaf what Announce does.
 	refuse map[string]error
 	deaf   error
+	// others is what Others returns until the time.
+	others time.Time
 	// stuck is what undoing returns.
 	stuck error
 
@@ -80,6 +82,13 @@ func (w *world) count(n int) {
 	defer counting.Unlock()
 	*w.together += n
 	*w.most = max(*w.most, *w.together)
+}
+
+func (w *world) Others(context.Context) (string, error) {
+	if time.Now().Before(w.others) {
+		return "another experiment is under way", nil
+	}
+	return "", nil
 }
 
 func (w *world) Names(_ context.Context, m chaos.Manipulation, target int) ([]string, error) {
@@ -309,6 +318,19 @@ func TestWhatCannotBeAnnouncedIsNotDone(t *testing.T) {
 	if len(w.did) > 0 {
 		t.Errorf("it did %v", w.did)
 	}
+}
+
+// Another experiment acts on the instance: two at once would take more pods than one may.
+func TestAnActOfAnotherExperimentIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := serving("etcd/e")
+		w.others = time.Now().Add(time.Minute)
+		e := &experiment.Experiment{Catalogue: catalogue, Limits: limits(), Seed: 7, Now: time.Now, Instances: []experiment.Instance{w}}
+		r := e.Run(t.Context())
+		if len(r.Acts) == 0 || r.Acts[0].At.Before(w.others) {
+			t.Errorf("the acts are %+v", r.Acts)
+		}
+	})
 }
 
 func TestImpossibleManipulationsAreLeftOut(t *testing.T) {
