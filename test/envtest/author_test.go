@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -93,6 +94,27 @@ func TestNoUserWritesTheNameOfAnother(t *testing.T) {
 	allows(t, namespace, "bob", authored("bob", "1"))
 	allows(t, namespace, "carol", sized(2))
 	author(t, namespace, "")
+}
+
+// A restore of a backup creates an object with the records of an earlier one, which takes the right to pass policies.
+func TestARestoreKeepsItsRecords(t *testing.T) {
+	namespace := tenants(t, func(*cachev1.Memcached) {})
+	applied(t, "../../config/manager/author.yaml")
+	backup := func() *cachev1.Memcached {
+		m := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "restored"}, Spec: cachev1.MemcachedSpec{Size: 1, ContainerPort: 11211}}
+		authored("carol", "7")(m)
+		m.Annotations[lifecycle.AnnotationBypass], m.Annotations[lifecycle.AnnotationBypassBy] = "INC-1", "carol"
+		return m
+	}
+	eventually(t, "a user without the right is refused", func() error {
+		if err := asUser(t, "bob").Create(t.Context(), backup(), client.DryRunAll); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("got %w", err)
+		}
+		return nil
+	})
+	bind(t, namespace, "bypass", bypassRole, "bob")
+	eventually(t, "a user with the right restores", func() error { return asUser(t, "bob").Create(t.Context(), backup()) })
+	forbids(t, namespace, "bob", authored("carol", "1"), `they must be "bob"`)
 }
 
 // Where a policy wants another user, the author's own approval lets nothing pass.
