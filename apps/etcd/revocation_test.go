@@ -201,7 +201,10 @@ func TestRevocationWarnings(t *testing.T) {
 			t.Errorf("%s: %q", name, said)
 		}
 		for _, s := range said {
-			if len(s) > 256 {
+			if !strings.Contains(s, c.want.Spec.TLS.RevokeBefore.UTC().Format(time.RFC3339)) {
+				t.Errorf("%s: a wrong year is not seen: %s", name, s)
+			}
+			if len(s)+50 > 256 { // the name may be longer
 				t.Errorf("%s: %d characters: %s", name, len(s), s)
 			}
 		}

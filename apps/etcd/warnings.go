@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"fmt"
+	"time"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 )
@@ -12,6 +13,6 @@ func (Planner) Warnings(old, want *etcdv1.EtcdCluster) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf(
-		"spec.tls.revokeBefore: if the authority is older, members restart twice, one at a time. Members then refuse all certificates of that authority: "+
-			"clients must read the Secret %s again.", ClientSecret(want))}
+		"spec.tls.revokeBefore: at %s members with an older authority restart twice, one at a time, and then refuse its certificates: "+
+			"clients must read the Secret %s again.", want.Spec.TLS.RevokeBefore.UTC().Format(time.RFC3339), ClientSecret(want))}
 }
