@@ -25,6 +25,16 @@ const (
 	MachineRestart = "Restart" // the operator's Deployment is restarted
 )
 
+// Details of VerbMachine for the API server, as the operator hears it.
+const (
+	APIThrottles    = "Throttles"    // every second answer is 429
+	APIConflicts    = "Conflicts"    // every second write is answered with 409
+	APIFails        = "Fails"        // every third answer is 500
+	APILosesAnswers = "LosesAnswers" // every third write is done, and its answer lost
+	APISlow         = "Slow"         // every answer takes two seconds more
+	APIDropsWatches = "DropsWatches" // no watch lasts longer than two seconds
+)
+
 // Pods is what happens to pods and their processes besides what [Generate] makes.
 func Pods() Catalogue {
 	pod := func(verb Verb, actor Actor, sentence string) Manipulation {
@@ -61,6 +71,12 @@ func Machines() Catalogue {
 		machine(Node, ActorAdministrator, MachineCordon, "The administrator cordons a node."),
 		machine(Node, ActorAdministrator, MachineDrain, "The administrator drains a node."),
 		machine(APIServer, ActorMachine, MachineAway, "The API server is away."),
+		machine(APIServer, ActorMachine, APIThrottles, "The API server answers half of the operator's requests with 429."),
+		machine(APIServer, ActorMachine, APIConflicts, "The API server answers half of the operator's writes with 409."),
+		machine(APIServer, ActorMachine, APIFails, "The API server answers a third of the operator's requests with 500."),
+		machine(APIServer, ActorMachine, APILosesAnswers, "The operator does not hear that a third of its writes succeeded."),
+		machine(APIServer, ActorMachine, APISlow, "Each answer of the API server to the operator takes two seconds more."),
+		machine(APIServer, ActorMachine, APIDropsWatches, "The operator's watches end every two seconds."),
 		machine(Operator, ActorMachine, MachineKill, "The operator is killed."),
 		machine(Operator, ActorAdministrator, MachineNone, "The administrator scales the operator to zero."),
 		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: the leader stands still until the Lease is another's, and goes on."),

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,9 +28,11 @@ const operatorSpace = "governor-system"
 // arena is the cluster that the adversary disturbs.
 type arena struct {
 	options
-	api client.WithWatch
-	all chaos.Catalogue
-	out io.Writer
+	api        client.WithWatch
+	connection *rest.Config
+	proxy      *proxy // between the operator and the API server; nil without localkube
+	all        chaos.Catalogue
+	out        io.Writer
 
 	mu sync.Mutex // of out
 }
@@ -47,7 +50,7 @@ func open(o options) (*arena, error) {
 	}
 	config.QPS, config.Timeout = -1, 10*time.Second
 	api, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
-	return &arena{options: o, api: api, all: o.catalogue(), out: os.Stdout}, err
+	return &arena{options: o, api: api, connection: config, all: o.catalogue(), out: os.Stdout}, err
 }
 
 // say prints a line of progress.

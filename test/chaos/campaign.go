@@ -86,16 +86,23 @@ func (a *arena) replay(ctx context.Context) error {
 func (a *arena) shorten(ctx context.Context, t *tally) error {
 	until := time.Now().Add(a.shrink)
 	for _, r := range t.failures() {
-		again := 0
+		again, fails := 0, func(c chaos.Composition) bool {
+			return a.carryOut(ctx, plan{seed: r.seed, layout: r.layout, moves: c}).failed()
+		}
 		shortest := chaos.Shrink(r.moves, func(c chaos.Composition) bool {
 			if time.Now().After(until) || ctx.Err() != nil {
 				return false
 			}
 			again++
 			a.say("%-11d %-7s shortening: %s", r.seed, r.layout, c)
-			return a.carryOut(ctx, plan{seed: r.seed, layout: r.layout, moves: c}).failed()
+			return fails(c)
 		})
-		a.say("\nVIOLATED by seed %d (%d shorter ones tried):\n            %s\n  replay: %s", r.seed, again, joined(r.violations), a.command(r.layout, shortest))
+		repeats := "it was not repeated: the time is over"
+		if time.Now().Before(until) && ctx.Err() == nil {
+			repeats = map[bool]string{true: "it fails again", false: "it does not fail again: it depends on time or on other rounds"}[fails(shortest)]
+		}
+		a.say("\nVIOLATED by seed %d (%d shorter ones tried):\n            %s\n  replay: %s\n  repeated once: %s",
+			r.seed, again, joined(r.violations), a.command(r.layout, shortest), repeats)
 	}
 	if len(t.failures()) > 0 {
 		return errViolated

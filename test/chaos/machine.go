@@ -24,6 +24,9 @@ import (
 func (v *adversary) hurtMachine(ctx context.Context, what chaos.Manipulation, target int) (does.Done, error) {
 	switch what.Object.Kind {
 	case chaos.APIServer.Kind:
+		if what.Detail != chaos.MachineAway {
+			return v.hurtAPI(what)
+		}
 		return v.onMachine(ctx, []string{"apiserver", "stop"}, []string{"apiserver", "start"})
 	case chaos.Operator.Kind:
 		return v.hurtOperator(ctx, what)

@@ -111,6 +111,15 @@ func run(ctx context.Context, o options) error {
 	if err := a.ready(ctx); err != nil {
 		return err
 	}
+	if len(o.localkube) > 0 {
+		remove, err := a.interpose(ctx)
+		if remove != nil {
+			defer remove()
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if o.again != "" {
 		return a.replay(ctx)
 	}
