@@ -163,11 +163,11 @@ func versions(want *etcdv1.EtcdCluster, seen World) etcdv1.VersionStatus {
 }
 
 // remember keeps what was recorded and adds what is new. If the record was deleted, the objects
-// in Kubernetes show which members exist, and none may bootstrap a cluster.
+// in Kubernetes show which members exist, and whether they are forming the cluster.
 func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
-	m := bootstrapState(want)
-	if want.Status.Memory == nil {
-		m = initialMemory(want, seen)
+	m := initialMemory(want, seen)
+	if want.Status.Memory != nil {
+		m = *want.Status.Memory
 	}
 	m.Formed = m.Formed || seen.Listed
 	m.NextMember = max(m.NextMember, nextNumber(want, seen))
@@ -175,10 +175,27 @@ func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
 	return &m
 }
 
+// withRecord returns the object with the record that Status adds if members exist without one. The
+// members then keep what they have.
+func withRecord(want *etcdv1.EtcdCluster, seen World) *etcdv1.EtcdCluster {
+	if want.Status.Memory != nil || seen.count(inKube) == 0 {
+		return want
+	}
+	m := initialMemory(want, seen)
+	want = want.DeepCopy()
+	want.Status.Memory = &m
+	return want
+}
+
 // initialMemory is the first record. Existing members mean that the record was deleted from the
-// status; the initial members are then unknown.
+// status. If they were forming the cluster, their bootstrap ConfigMaps show the initial members.
+// Otherwise the initial members are unknown, and none may bootstrap a cluster.
 func initialMemory(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
 	m := etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0, InitialMembers: []string{}, NextMember: int64(want.Spec.Size)}
+	if m.Formed && forms(seen) {
+		m.Formed, m.InitialMembers, m.NextMember = false, seen.Initial, int64(len(seen.Initial))
+		return m
+	}
 	if m.Formed {
 		return m
 	}
@@ -189,6 +206,12 @@ func initialMemory(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
 		m.InitialMembers = append(m.InitialMembers, memberName(want, n))
 	}
 	return m
+}
+
+// forms reports that all members are initial members that no quorum was ever observed of.
+func forms(seen World) bool {
+	_, other := seen.find(func(m Member) bool { return !slices.Contains(seen.Initial, m.Name) })
+	return !seen.Listed && len(seen.Initial) > 0 && !other
 }
 
 // members keeps the last known role and version of members that do not answer. Rules rely on

@@ -42,6 +42,7 @@ func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Ob
 	if d := nameTaken(seen); d.IsSet() {
 		return nil, &lifecycle.DecisionError{Decision: d}
 	}
+	want = withRecord(want, seen)
 	all := []lifecycle.Object{peerService(want), balancedService(want, seen), disruptionBudget(want, seen)}
 	for _, m := range currentMembers(want, seen) {
 		all = append(all, bootstrapConfig(want, seen, m))
@@ -190,12 +191,15 @@ func leastAvailable(want *etcdv1.EtcdCluster, seen World) int {
 }
 
 // bootstrapMode is the mode that the member's bootstrap ConfigMap should have. It stays
-// unchanged while no quorum reports the member list.
+// unchanged while no quorum reports the member list, unless the initial members are no longer
+// known: the record was deleted from the status after the cluster had formed.
 func bootstrapMode(want *etcdv1.EtcdCluster, seen World, m Member) BootstrapMode {
 	switch {
 	case !formed(want, seen) && initial(want, m.Name):
 		return BootstrapCluster
 	case !formed(want, seen):
+		return BootstrapDisabled
+	case !seen.Listed && m.Bootstrap == BootstrapCluster && !initial(want, m.Name):
 		return BootstrapDisabled
 	case !seen.Listed:
 		return m.Bootstrap
@@ -243,6 +247,41 @@ func BootstrapModeOf(c *corev1.ConfigMap) BootstrapMode {
 		return BootstrapMode(mode)
 	}
 	return BootstrapDisabled
+}
+
+// InitialClusterOf reads etcd's --initial-cluster from a bootstrap ConfigMap with which a member
+// forms the cluster; empty for another one.
+func InitialClusterOf(c *corev1.ConfigMap) string {
+	if BootstrapModeOf(c) != BootstrapCluster {
+		return ""
+	}
+	return c.Data["cluster"]
+}
+
+// InitialMembersOf returns the members that form a cluster, from the values of InitialClusterOf
+// by member. It returns nil unless each of these members has such a ConfigMap, and no other has.
+func InitialMembersOf(clusters map[string]string) []string {
+	var names []string
+	for _, cluster := range clusters {
+		if names = initialNames(cluster); len(names) != len(clusters) {
+			return nil
+		}
+	}
+	for member, cluster := range clusters {
+		if !slices.Contains(names, member) || !slices.Equal(initialNames(cluster), names) {
+			return nil
+		}
+	}
+	return names
+}
+
+func initialNames(cluster string) (names []string) {
+	for entry := range strings.SplitSeq(cluster, ",") {
+		if name, _, ok := strings.Cut(entry, "="); ok {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // BootstrapConfigName is the name of the member's bootstrap ConfigMap.

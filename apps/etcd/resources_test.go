@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,5 +188,41 @@ func TestLostStatusBootstrapsNoCluster(t *testing.T) {
 	}
 	if m := want.Status.Memory; m.InitialMembers == nil || len(m.InitialMembers) > 0 || !m.Formed || m.NextMember != 3 {
 		t.Errorf("status.memory is %+v", m)
+	}
+}
+
+// The bootstrap ConfigMaps of a forming cluster show its initial members, and those of every
+// other cluster show none.
+func TestInitialMembersOfBootstrapConfigs(t *testing.T) {
+	want := wanted(3)
+	want.Status.Memory = nil
+	etcd.Planner{}.Status(want, etcd.World{})
+	resources, err := etcd.Planner{}.Resources(want, etcd.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		reason string
+		edit   func(map[string]string)
+		want   []string
+	}{
+		"Forming":   {"all of them list the same members", func(map[string]string) {}, []string{"e-0", "e-1", "e-2"}},
+		"None":      {"nothing was provided yet", func(all map[string]string) { clear(all) }, nil},
+		"Disabled":  {"a member has served", func(all map[string]string) { all["e-1"] = "" }, nil},
+		"Missing":   {"the ConfigMap of one is gone", func(all map[string]string) { delete(all, "e-2") }, nil},
+		"Another":   {"another member exists", func(all map[string]string) { all["e-3"] = "" }, nil},
+		"Different": {"one lists other members", func(all map[string]string) { all["e-1"] = "e-1=http://a,e-2=http://b,e-3=http://c" }, nil},
+	}
+	for name, c := range cases {
+		clusters := map[string]string{}
+		for _, obj := range resources {
+			if m, ok := obj.(*corev1.ConfigMap); ok {
+				clusters[m.Labels[etcd.LabelMember]] = etcd.InitialClusterOf(m)
+			}
+		}
+		c.edit(clusters)
+		if got := etcd.InitialMembersOf(clusters); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %s: got %v", name, c.reason, got)
+		}
 	}
 }

@@ -43,6 +43,9 @@ type World struct {
 	// Bundles are the digests of each authority's ca.crt, by the names of their Secrets; nil
 	// if nothing is revoked.
 	Bundles map[string]string
+	// Initial are the members that form the cluster, as all bootstrap ConfigMaps list them. It
+	// is empty once one of them no longer permits that: the cluster has formed.
+	Initial []string
 	// Places are where a new member could run. The driver looks them up if [NeedsPlaces].
 	Places []Place
 	// Members are all members in etcd's list and all with objects in Kubernetes, in the

@@ -76,6 +76,7 @@ func (d *Driver) observe(ctx context.Context, want *etcdv1.EtcdCluster) (view, e
 	}
 	v := view{parts: p, quorumMembers: quorumMembers(r.cluster, responses), world: etcd.World{
 		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, OtherID: otherClusterID(want, responses), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, Certificates: keys.problem, Trust: keys.trust,
+		Initial:    etcd.InitialMembersOf(p.initialClusters()),
 		Revocation: keys.revocation, Bundles: keys.bundles,
 		Members: d.members(want, p, r, responses),
 	}}

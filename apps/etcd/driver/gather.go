@@ -65,6 +65,15 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	return p, d.findClaims(ctx, want, p, candidates(want, p, nil))
 }
 
+// initialClusters are the --initial-cluster of all bootstrap ConfigMaps.
+func (p parts) initialClusters() map[string]string {
+	all := map[string]string{}
+	for name, c := range p.bootstrapConfigs {
+		all[name] = etcd.InitialClusterOf(c)
+	}
+	return all
+}
+
 // candidates are the names of members that may exist: those seen at any time, even if the cache
 // has none of their objects.
 func candidates(want *etcdv1.EtcdCluster, p parts, pods []corev1.Pod) map[string]bool {

@@ -98,6 +98,34 @@ func TestMembersAreKnownByNames(t *testing.T) {
 	}
 }
 
+// The initial members of a forming cluster are known from the ConfigMaps that were provided.
+func TestInitialMembersAreObserved(t *testing.T) {
+	want := plain("")
+	want.Spec.Size = 3
+	etcd.Planner{}.Status(want, etcd.World{})
+	resources, err := etcd.Planner{}.Resources(want, etcd.World{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := fake.NewClientBuilder().Build()
+	for _, obj := range resources {
+		if c, ok := obj.(*corev1.ConfigMap); ok {
+			c.Namespace, c.Labels[lifecycle.LabelApp] = want.Namespace, etcd.Name
+			c.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}
+			if err := api.Create(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	v, err := New(api, api).(*Driver).observe(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Status.Memory.InitialMembers, v.world.Initial); diff != "" || len(v.world.Initial) == 0 {
+		t.Errorf("initial members %v: %s", v.world.Initial, diff)
+	}
+}
+
 // While an earlier cluster of the name runs, also one that a cache shows half orphaned,
 // nothing is made.
 func TestOrphansOfAnEarlierCluster(t *testing.T) {

@@ -144,7 +144,7 @@ func (m *Model) violated(format string, args ...any) {
 
 // Observe implements sim.Model.
 func (m *Model) Observe(time.Time) etcd.World {
-	w := etcd.World{Listed: m.listKnown(), Places: m.places()}
+	w := etcd.World{Listed: m.listKnown(), Initial: etcd.InitialMembersOf(m.initialClusters()), Places: m.places()}
 	for _, name := range m.names(w.Listed) {
 		seen := m.member(name)
 		if !w.Listed {
@@ -156,6 +156,17 @@ func (m *Model) Observe(time.Time) etcd.World {
 		w.Members = append(w.Members, seen)
 	}
 	return w
+}
+
+// initialClusters are the --initial-cluster of all bootstrap ConfigMaps.
+func (m *Model) initialClusters() map[string]string {
+	all := map[string]string{}
+	for name, b := range m.bootstraps {
+		if all[name] = ""; b.mode == etcd.BootstrapCluster {
+			all[name] = b.cluster
+		}
+	}
+	return all
 }
 
 // names are the members that either system has, managed ones first.

@@ -160,12 +160,11 @@ func TestLivesThatEnd(t *testing.T) {
 }
 
 // TestLivesThatForget: a client deletes status.memory, as a backup does that restores objects without
-// their status. A forming cluster does not tolerate that: its initial members are recorded there
-// only.
+// their status, also while the members form the cluster.
 func TestLivesThatForget(t *testing.T) {
 	l := life()
 	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
-		if m := want.Status.Memory; m != nil && m.Formed && rng.IntN(4) == 0 {
+		if want.Status.Memory != nil && rng.IntN(4) == 0 {
 			want.Status.Memory, want.Status.Members = nil, nil
 			return
 		}
@@ -247,6 +246,25 @@ func TestLostData(t *testing.T) {
 			}
 			if len(s.steps) != before {
 				t.Errorf("after the loss the operator did %v", s.steps[before:])
+			}
+		})
+	}
+}
+
+// A client deletes the status while the members form the cluster. The bootstrap ConfigMaps have
+// the initial members, and the cluster forms, also if the size was changed since.
+func TestStatusLostWhileForming(t *testing.T) {
+	for _, size := range []int32{3, 1, 5} {
+		t.Run(fmt.Sprintf("size %d", size), func(t *testing.T) {
+			s := newSystem(3)
+			for len(s.steps) == 0 {
+				s.turn(t)
+			}
+			s.want.Status = etcdv1.EtcdClusterStatus{}
+			s.want.Spec.Size = size
+			s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
+			if m := s.want.Status.Memory; len(m.InitialMembers) != 3 || !m.Formed {
+				t.Errorf("status.memory is %+v", m)
 			}
 		})
 	}
