@@ -6,6 +6,8 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -27,6 +29,9 @@ const (
 	// watchesLast is how long a watch lasts while watches are dropped.
 	watchesLast = 2 * time.Second
 )
+
+// silent is the log of connections that break: the adversary breaks them.
+var silent = log.New(io.Discard, "", 0)
 
 // proxy stands between the operator and the API server, and disturbs what passes. It passes the operator's own token on,
 // and has no rights itself.
@@ -69,11 +74,12 @@ func startProxy(config *rest.Config) (*proxy, error) {
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},
-		FlushInterval: -1,                                                                              // events of a watch pass at once
+		FlushInterval: -1, // events of a watch pass at once
+		ErrorLog:      silent,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }, // as without an API server
 	}
 	p.server = &http.Server{
-		Handler: p, ReadHeaderTimeout: time.Minute,
+		Handler: p, ReadHeaderTimeout: time.Minute, ErrorLog: silent,
 		TLSConfig: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}},
 	}
 	go func() { _ = p.server.ServeTLS(listener, "", "") }()
@@ -125,7 +131,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *proxy) watch(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if p.fault.Load() == chaos.APIDropsWatches {
-		ctx, cancel = context.WithTimeout(ctx, watchesLast) //nolint:govet // the parent ends with the request
+		ctx, cancel = context.WithTimeout(ctx, watchesLast)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +149,7 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason) {
 	w.WriteHeader(code)
 	_ = json.NewEncoder(w).Encode(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
-		Message: "the adversary answers so", Reason: reason, Code: int32(code), //nolint:gosec // an HTTP status
+		Message: "the adversary answers so", Reason: reason, Code: int32(code),
 	})
 }
 
