@@ -245,6 +245,11 @@ func byUsers() map[string]page {
 			*m = etcd.Member{Name: "f9", ID: 0xf9, Unmanaged: true, Role: etcd.Voter, PeerURL: "http://x"}
 		})
 	doomedOrphan := serving(3).with("e-0", func(m *etcd.Member) { claimTerminating(m); m.Set = etcd.Set{} })
+	doomedImage := serving(3).with("e-0", claimTerminating).with("e-2", func(m *etcd.Member) {
+		trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)(m)
+		claimTerminating(m)
+		m.Pod.Stale = true
+	})
 	claimStripped := serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Stripped = true })
 	stripped := serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Stripped = true })
 	return map[string]page{
@@ -259,6 +264,7 @@ func byUsers() map[string]page {
 		"OtherID":         {"a snapshot was restored in place", three(serving(3)), scene{etcd.World{OtherID: 0xc2, Members: serving(3).silent().Members}}, "Blocked ClusterIDChanged"},
 		"Earlier":         {"Kubernetes is about to delete or to orphan what an earlier cluster owns", wanted(3), scene{etcd.World{Earlier: true}}, "Retry PreviousStillDeleting"},
 		"DoomedOrphan":    {"no other pod can use a claim that is being deleted: another member joins", three(doomedOrphan), doomedOrphan, "Proceed AddLearner e-3 (VolumeDeleted)"},
+		"DoomedImage":     {"a pod with an edited image cannot start again on a claim that is being deleted, and holds the replacement of the others", three(doomedImage), doomedImage, "Proceed RemoveMember e-2 (MemberDead)"},
 		"NameTaken":       {"an earlier cluster still serves", wanted(3), scene{etcd.World{Orphans: []string{"StatefulSet e-0"}}}, "Blocked NameTaken"},
 		"Stripped":        {"the pod gets its labels again", three(serving(3)), stripped, "Proceed LabelPod e-1 (LabelsMissing)"},
 	}

@@ -197,14 +197,15 @@ func lossCause(want desired, seen World, m Member, now time.Time) string {
 }
 
 // causedBySpec reports whether the spec keeps the member's pod from running: a replacement would
-// fail in the same way. A member whose claim is being deleted never gets another spec.
+// fail in the same way. A member whose claim is being deleted never gets another spec. If its pod
+// was created from a template that the StatefulSet no longer has, only its replacement can run.
 func causedBySpec(want desired, seen World, m Member) bool {
 	if m.Set.Problem != "" && !m.Pod.Exists {
 		return true
 	}
 	switch m.Pod.Trouble {
 	case lifecycle.PodProblemImagePullBackOff, lifecycle.PodProblemContainerCannotStart:
-		return true
+		return !m.Pod.Stale || !claimTerminating(m)
 	case lifecycle.PodProblemUnschedulable:
 		return learner(m) || changeFailed(want, seen, m, m.Pod.Since.Add(want.replaceAfter()))
 	case lifecycle.PodProblemCrashLoopBackOff:
