@@ -56,9 +56,10 @@ func teardown(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(s)
 }
 
-// deletedVolumes reports whether the volume is deleted with the cluster.
+// deletedVolumes reports whether the volume is deleted with the cluster. A claim that is being
+// deleted lasts only as long as its pod.
 func deletedVolumes(want *etcdv1.EtcdCluster, m Member) bool {
-	return ours(m) && m.Volume.Exists && (m.Volume.Owned || !Retains(want))
+	return ours(m) && m.Volume.Exists && (m.Volume.Owned || m.Volume.Terminating || !Retains(want))
 }
 
 // teardownSentence describes what a deletion removes and what it keeps, and how to change that.
@@ -69,6 +70,9 @@ func teardownSentence(want *etcdv1.EtcdCluster, seen World) string {
 	switch {
 	case Volatile(want):
 		return fmt.Sprintf("%s, and all data with them: spec.storage.medium %s has no volume to keep.", said, want.Spec.Storage.Medium)
+	case Retains(want) && seen.count(claimTerminating) == deleted && deleted > 0:
+		return fmt.Sprintf("%s, and the data of %d of them: their PersistentVolumeClaims are being deleted already. This cannot be undone; "+
+			"to keep the data, wait until Governor has replaced these members.", said, deleted)
 	case deleted > 0:
 		return fmt.Sprintf("%s, and %s with all data. This cannot be undone; to keep the data, set spec.storage.retention to Retain first.",
 			said, volumesOf(deleted))

@@ -66,6 +66,8 @@ func TestDeletionReportsRetainedVolumes(t *testing.T) {
 		class lifecycle.Class
 		says  string
 	}{
+		"Doomed": {stored("", ""), withOwners(false).with("e-1", claimTerminating), lifecycle.ClassIrreversible,
+			"and the data of 1 of them: their PersistentVolumeClaims are being deleted already. This cannot be undone; to keep the data, wait until"},
 		"Retain": {stored("", ""), withOwners(false), lifecycle.ClassDisruptive, "their 3 volumes stay with the data. To delete the data too: kubectl delete pvc -n ns -l etcd.database.coreos.com/cluster-uid="},
 		"Delete": {stored("", etcdv1.Delete), withOwners(true), lifecycle.ClassIrreversible, "their 3 volumes are deleted with all data. This cannot be undone"},
 		"Older":  {stored("", etcdv1.Delete), withOwners(false), lifecycle.ClassIrreversible, "their 3 volumes are deleted with all data"},
