@@ -172,12 +172,16 @@ func (g desired) version(m Member) version {
 	return g.joins
 }
 
-// after is the version that the member gets next: its own if no other is known to be right.
+// after is the version that the member gets next: its own if no other is known to be right. A
+// member that has not joined yet gets the leader's log, so it has the version of a new member.
 func (g desired) after(m Member) version {
-	if g.next != (version{}) {
-		return g.readable(m, g.next)
+	switch own := g.version(m); {
+	case g.next == (version{}):
+		return own
+	case learner(m) && !m.Joined && own.minor <= g.joins.minor && g.joins.minor < g.next.minor:
+		return g.joins
 	}
-	return g.version(m)
+	return g.readable(m, g.next)
 }
 
 // mismatches compares the template and the pod with the desired state. A pod that is being

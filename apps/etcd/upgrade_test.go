@@ -173,3 +173,18 @@ func TestImageOfANewerReleaseIsIrreversible(t *testing.T) {
 		}
 	}
 }
+
+// A learner that never started gets the leader's log, which 3.7 cannot read yet (sim seed 4909).
+func TestALearnerKeepsTheReleaseOfTheOthers(t *testing.T) {
+	want := told(aged(), everyone(serving(3), snapping))
+	seen := everyone(serving(3), snapping).with("e-3", func(m *etcd.Member) {
+		*m = whole(3, "3.6.16")
+		down(time.Second)(m)
+		m.Role, m.Joined, m.Pod.Trouble = etcd.Learner, false, lifecycle.PodProblemUnschedulable
+		m.Set.Revision, m.Pod.Revision = "former", "former"
+	})
+	d := etcd.Planner{}.Next(want, seen.World, noon)
+	if d.Step.Name != etcd.Restart || d.Step.Target != "e-3" || d.Step.Args[etcd.ArgVersion] != "3.6.16" {
+		t.Errorf("got %s with %v", d, d.Step.Args)
+	}
+}

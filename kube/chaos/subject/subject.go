@@ -96,7 +96,7 @@ func (s *Subject) spare(o *unstructured.Unstructured) bool {
 }
 
 // mine reports whether the object belongs to this instance, and not to one of another kind. An
-// object without a controller may be a user's copy, which nobody would restore.
+// object without a controller may be a user's copy, which is never restored.
 func (s *Subject) mine(o client.Object) bool {
 	c := metav1.GetControllerOf(o)
 	if c == nil || c.UID == s.uid {
