@@ -48,7 +48,7 @@ kubectl governor revoke.
 
 In a pipeline, approve exactly the plan that a person has reviewed: plan -o json has its
 stepsDigest.`,
-		Example: `  kubectl governor approve etcd/my-cluster --reason "change 4711" --for 2h
+		Example: `  kubectl governor approve etcd/my-cluster --reason "change 4711" --valid-for 2h
 
   # approve a reviewed plan, without a terminal
   digest=$(kubectl governor plan etcd my-cluster -o json | jq -r .stepsDigest)
@@ -59,7 +59,7 @@ stepsDigest.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&a.reason, "reason", "", "the reason, for the history")
-	f.DurationVar(&a.lasts, "for", time.Hour, "how long steps may begin, such as 30m")
+	f.DurationVar(&a.lasts, "valid-for", time.Hour, "how long steps may begin, such as 30m")
 	f.StringVar(&a.digest, "steps-digest", "", "approve only the plan with this digest, see plan -o json")
 	f.BoolVarP(&a.yes, "yes", "y", false, "do not ask for confirmation")
 	a.add(cmd, formatName)
@@ -70,7 +70,7 @@ func (a *approval) run(ctx context.Context, args []string) error {
 	const longestReason = 256
 	switch {
 	case a.lasts <= 0:
-		return fmt.Errorf("--for %s: it must be more than 0, such as 1h", a.lasts)
+		return fmt.Errorf("--valid-for %s: it must be more than 0, such as 1h", a.lasts)
 	case len([]rune(a.reason)) > longestReason:
 		return fmt.Errorf("--reason has %d characters: at most %d fit", len([]rune(a.reason)), longestReason)
 	}

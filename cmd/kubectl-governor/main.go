@@ -20,7 +20,7 @@ import (
 // Exit codes, for pipelines.
 const (
 	failed  = 1
-	changes = 2 // a plan that has changes
+	changes = 2 // a plan that has changes, with --detailed-exitcode
 )
 
 // version is set by the build of a release.
@@ -70,7 +70,7 @@ func root(s *session) *cobra.Command {
 	s.completeFlags(cmd)
 	cmd.AddCommand(statusCommand(s), membersCommand(s), eventsCommand(s))
 	cmd.AddCommand(planCommand(s), historyCommand(s), whyCommand(s))
-	cmd.AddCommand(approveCommand(s), revokeCommand(s), bypassCommand(s), pauseCommand(s), resumeCommand(s), rollbackCommand(s))
+	cmd.AddCommand(approveCommand(s), revokeCommand(s), bypassCommand(s), pauseCommand(s), resumeCommand(s), rollbackCommand(s), revisionsCommand(s))
 	cmd.AddCommand(chaosCommand(s))
 	return cmd
 }

@@ -20,9 +20,10 @@ type plan struct {
 	*session
 	output
 
-	file   string
-	set    []string
-	remove bool
+	file     string
+	set      []string
+	remove   bool
+	detailed bool
 }
 
 func planCommand(s *session) *cobra.Command {
@@ -34,7 +35,8 @@ func planCommand(s *session) *cobra.Command {
 deletion. The command changes nothing: it sends a dry run of the change, and so needs the
 right to patch the object.
 
-The exit code is 0 if there is nothing to do, 2 if there are changes, 1 on an error.`,
+The exit code is 0 if there is a plan, and 1 on an error or if nothing will be done for an
+object that is not as declared. With --detailed-exitcode, a plan with changes is 2.`,
 		Example: `  # plan a fourth member
   kubectl governor plan etcd/my-cluster --set spec.size=4
 
@@ -53,6 +55,7 @@ The exit code is 0 if there is nothing to do, 2 if there are changes, 1 on an er
 	f.StringArrayVar(&p.set, "set", nil, "a field and its value, such as spec.size=5; may be repeated")
 	f.StringVarP(&p.file, "filename", "f", "", "a file with the object to apply; - for standard input")
 	f.BoolVar(&p.remove, "delete", false, "plan the deletion")
+	f.BoolVar(&p.detailed, "detailed-exitcode", false, "exit with 2 if there are changes")
 	cmd.MarkFlagsMutuallyExclusive("filename", "set")
 	cmd.MarkFlagsMutuallyExclusive("filename", "delete")
 	cmd.MarkFlagsMutuallyExclusive("delete", "set")
@@ -74,9 +77,9 @@ func (p *plan) run(ctx context.Context, args []string) error {
 		return err
 	}
 	switch {
-	case report.Changes():
+	case report.Changes() && p.detailed:
 		return errChanges
-	case report.Settles():
+	case report.Changes(), report.Settles():
 		return nil
 	}
 	return fmt.Errorf("nothing will be done: %s: %s", report.Reason, report.Message)

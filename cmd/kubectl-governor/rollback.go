@@ -27,8 +27,8 @@ type undo struct {
 	*session
 	output
 
-	to                int64
-	list, dryRun, yes bool
+	to          int64
+	dryRun, yes bool
 }
 
 func rollbackCommand(s *session) *cobra.Command {
@@ -43,7 +43,7 @@ pass the same gates and policies, and the history records them. Governor keeps t
 
 A rollback with an irreversible step, or one that does not settle, needs --yes.`, revision.Limit),
 		Example: `  # list the revisions
-  kubectl governor rollback etcd/my-cluster --list
+  kubectl governor revisions etcd/my-cluster
 
   # show the plan only
   kubectl governor rollback etcd/my-cluster --dry-run
@@ -55,14 +55,39 @@ A rollback with an irreversible step, or one that does not settle, needs --yes.`
 		RunE:              func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), args) },
 	}
 	f := cmd.Flags()
-	f.Int64Var(&u.to, "to-revision", 0, "the revision to return to, see --list")
-	f.BoolVar(&u.list, "list", false, "list the revisions and change nothing")
+	f.Int64Var(&u.to, "to-revision", 0, "the revision to return to, see kubectl governor revisions")
 	f.BoolVar(&u.dryRun, "dry-run", false, "show the plan and change nothing")
 	f.BoolVarP(&u.yes, "yes", "y", false, "roll back even if a step is irreversible or the plan does not settle")
 	u.add(cmd)
-	cmd.MarkFlagsMutuallyExclusive("list", "dry-run")
-	cmd.MarkFlagsMutuallyExclusive("list", "to-revision")
 	return cmd
+}
+
+func revisionsCommand(s *session) *cobra.Command {
+	u := &undo{session: s}
+	cmd := &cobra.Command{
+		Use:   "revisions TYPE/NAME",
+		Short: "List the specs to which an object can return",
+		Long: fmt.Sprintf(`List the specs to which kubectl governor rollback can return: the last %d, and the last one
+that settled.`, revision.Limit),
+		Example:           "  kubectl governor revisions etcd/my-cluster",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: s.complete,
+		RunE:              func(cmd *cobra.Command, args []string) error { return u.list(cmd.Context(), args) },
+	}
+	u.add(cmd)
+	return cmd
+}
+
+func (u *undo) list(ctx context.Context, args []string) error {
+	t, err := u.subject(args)
+	if err != nil {
+		return err
+	}
+	all, err := t.revisions(ctx)
+	if err != nil {
+		return err
+	}
+	return u.write(u.session, all, func() { u.enumerate(t, all) })
 }
 
 func (u *undo) run(ctx context.Context, args []string) error {
@@ -73,9 +98,6 @@ func (u *undo) run(ctx context.Context, args []string) error {
 	all, err := t.revisions(ctx)
 	if err != nil {
 		return err
-	}
-	if u.list {
-		return u.write(u.session, all, func() { u.enumerate(t, all) })
 	}
 	to, err := u.choose(t, all)
 	if err != nil {
@@ -226,7 +248,7 @@ func (u *undo) choose(t *target, all []revision.Revision) (revision.Revision, er
 	if u.to == 0 {
 		to, ok := revision.LastSettled(all, present)
 		if !ok {
-			return to, fmt.Errorf("%s has no earlier spec that settled; see --list", t)
+			return to, fmt.Errorf("%s has no earlier spec that settled; see kubectl governor revisions", t)
 		}
 		return to, nil
 	}

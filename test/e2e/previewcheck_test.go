@@ -291,7 +291,7 @@ func (i *instance) ask(t *testing.T, question string, edit func(*cachev1.Memcach
 // for an existing object.
 func TestLegacyManifestsArePlanned(t *testing.T) {
 	c := newCluster(t)
-	said, code := plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 1))
+	said, code := plugin(t, c.key.Namespace, "plan", "--detailed-exitcode", "-f", c.legacy(t, 1))
 	if code != 2 || !contains(said, "etcdcluster/etcd in "+c.key.Namespace+": 1 step") {
 		t.Errorf("the creation is planned so (%d):\n%s", code, said)
 	}
@@ -300,7 +300,7 @@ func TestLegacyManifestsArePlanned(t *testing.T) {
 	}
 	must(t, "-n", c.key.Namespace, "apply", "-f", c.legacy(t, 1))
 	c.settled(t)
-	if said, code := plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 1)); code != 0 {
+	if said, code := plugin(t, c.key.Namespace, "plan", "--detailed-exitcode", "-f", c.legacy(t, 1)); code != 0 {
 		t.Errorf("the same manifest changes something (%d):\n%s", code, said)
 	}
 	said, _ = plugin(t, c.key.Namespace, "plan", "-f", c.legacy(t, 3), "-o", "json")

@@ -57,7 +57,7 @@ func TestEtcdRollsBackFailedChange(t *testing.T) {
 	if len(touched) != 1 {
 		t.Errorf("more than the first victim was touched: %v", touched)
 	}
-	for _, args := range [][]string{{"history"}, {"why"}, {"rollback", "--list"}} {
+	for _, args := range [][]string{{"history"}, {"why"}, {"revisions"}} {
 		said, _ := plugin(t, c.key.Namespace, append([]string{args[0], "etcdcluster/etcd"}, args[1:]...)...)
 		t.Logf("kubectl governor %s\n%s", strings.Join(args, " "), said)
 	}

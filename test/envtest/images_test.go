@@ -21,8 +21,8 @@ func TestAPlanNamesImagesThatNobodyHasRun(t *testing.T) {
 	must(t, api.Status().Update(t.Context(), pod))
 	reaches(t, a.namespace, "m", lifecycle.ConditionReady, metav1.ConditionTrue, "AllAnswer")
 	const unknown = "Whether the image memcached:1.6.999 exists and can be pulled: no pod that Governor watches has run it."
-	expect(t, a.namespace, 2, []string{unknown}, "plan", "memcached/m", "--set", "spec.image=memcached:1.6.999")
-	if said := expect(t, a.namespace, 2, nil, "plan", "memcached/m", "--set", "spec.size=2"); strings.Contains(said, "Whether the image") {
+	expect(t, a.namespace, 0, []string{unknown}, "plan", "memcached/m", "--set", "spec.image=memcached:1.6.999")
+	if said := expect(t, a.namespace, 0, nil, "plan", "memcached/m", "--set", "spec.size=2"); strings.Contains(said, "Whether the image") {
 		t.Errorf("a node has run the present image: %s", said)
 	}
 }

@@ -49,7 +49,7 @@ func TestPluginApproves(t *testing.T) {
 	began := time.Now()
 	t.Log(expect(t, a.namespace, 0, []string{
 		"1. Add m000001 (Routine)", "approval/r-", ": 2 steps of ring/r, generation 2, by ", " until ",
-	}, "approve", "ring", "r", "--for", "30m", "--reason", "change 4711", "--yes"))
+	}, "approve", "ring", "r", "--valid-for", "30m", "--reason", "change 4711", "--yes"))
 	given := approvalsIn(t, a.namespace)
 	if len(given) != 1 {
 		t.Fatalf("there are %d approvals", len(given))
@@ -87,8 +87,8 @@ func TestPluginApprovesReviewedPlanOnly(t *testing.T) {
 		preview.Report
 		StepsDigest string
 	}
-	must(t, json.Unmarshal([]byte(expect(t, a.namespace, 2, nil, "plan", "ring/r", "-o", "json")), &seen))
-	expect(t, a.namespace, 2, []string{"Steps digest: " + seen.StepsDigest}, "plan", "ring/r", "-o", "wide")
+	must(t, json.Unmarshal([]byte(expect(t, a.namespace, 0, nil, "plan", "ring/r", "-o", "json")), &seen))
+	expect(t, a.namespace, 0, []string{"Steps digest: " + seen.StepsDigest}, "plan", "ring/r", "-o", "wide")
 	expect(t, a.namespace, 1, []string{"there is no terminal for the confirmation: add --yes"}, "approve", "ring/r")
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 3 })
 	expect(t, a.namespace, 1, []string{"the plan has changed", "not " + seen.StepsDigest}, "approve", "ring/r", "--yes", "--steps-digest", seen.StepsDigest)
@@ -99,7 +99,7 @@ func TestPluginApprovesReviewedPlanOnly(t *testing.T) {
 	}
 	resize(t, a.namespace, "r", func(s *fakeapp.Spec) { s.Size = 1 })
 	expect(t, a.namespace, 1, []string{"there is nothing to approve: no step is planned for ring/r"}, "approve", "ring/r", "--yes")
-	expect(t, a.namespace, 1, []string{"--for 0s: it must be more than 0"}, "approve", "ring/r", "--for", "0s")
+	expect(t, a.namespace, 1, []string{"--valid-for 0s: it must be more than 0"}, "approve", "ring/r", "--valid-for", "0s")
 	expect(t, a.namespace, 1, []string{"--reason has 300 characters: at most 256"}, "approve", "ring/r", "--reason", strings.Repeat("x", 300))
 	if n := len(approvalsIn(t, a.namespace)); n != 1 {
 		t.Errorf("%d approvals were given", n)

@@ -7,5 +7,5 @@ import "testing"
 func TestAPlanInAFreezeIsHeld(t *testing.T) {
 	a := previews(t, 2)
 	policy := newPolicy(t, a.namespace, "sale", frozen)
-	expect(t, a.namespace, 2, []string{"1. Add m000002", `HELD by the policy "` + policy.Name + `": frozen (sale)`}, "plan", "ring/r", "--set", "spec.size=3")
+	expect(t, a.namespace, 0, []string{"1. Add m000002", `HELD by the policy "` + policy.Name + `": frozen (sale)`}, "plan", "ring/r", "--set", "spec.size=3")
 }

@@ -236,7 +236,7 @@ func TestPluginRollsBack(t *testing.T) {
 		resizeByEdit(t, a.namespace, func(s *fakeapp.Spec) { s.Size = size })
 		ringReaches(t, a.namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	}
-	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "rollback", "ring/r", "--list"))
+	t.Log(expect(t, a.namespace, 0, []string{"REVISION", "kubectl-edit"}, "revisions", "ring/r"))
 	expect(t, a.namespace, 1, []string{"there is no revision 9: the revisions are 1 to 3"}, "rollback", "ring/r", "--to-revision", "9")
 	expect(t, a.namespace, 1, []string{"has the spec of revision 3 already"}, "rollback", "ring/r", "--to-revision", "3")
 	expect(t, a.namespace, 0, []string{"2 steps", "Promote"}, "rollback", "ring/r", "--dry-run")
@@ -315,8 +315,8 @@ func TestMemcachedRollsBackToWorkingImage(t *testing.T) {
 	})
 	t.Log(expect(t, namespace, 0, []string{"Rollback m in", "cause: Policy"}, "history", "memcached/m"))
 	t.Log(expect(t, namespace, 0, []string{"Revision 2 (by kubectl-edit) has failed", "It is rolled back since"}, "why", "memcached/m"))
-	t.Log(expect(t, namespace, 0, []string{"kubectl-edit"}, "rollback", "memcached/m", "--list"))
-	t.Log(expect(t, namespace, 2, []string{"registry.invalid/memcached:none"}, "plan", "memcached/m", "--set", "spec.image=registry.invalid/memcached:none"))
+	t.Log(expect(t, namespace, 0, []string{"kubectl-edit"}, "revisions", "memcached/m"))
+	t.Log(expect(t, namespace, 0, []string{"registry.invalid/memcached:none"}, "plan", "memcached/m", "--set", "spec.image=registry.invalid/memcached:none"))
 }
 
 func fromTemplate(t *testing.T, namespace, pod, template string) {
