@@ -138,10 +138,6 @@ func showAndRun(ctx context.Context, command string) error {
 	fmt.Println("  $ " + command)
 	words := strings.Fields(command)[1:]
 	said, err := kubectl(ctx, words...)
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == changes && words[1] == "plan" {
-		err = nil
-	}
 	for line := range strings.Lines(said) {
 		if words[0] == "governor" || strings.HasPrefix(line, "Warning: Governor") {
 			fmt.Print("    ", line)
@@ -149,9 +145,6 @@ func showAndRun(ctx context.Context, command string) error {
 	}
 	return err
 }
-
-// changes is the exit code of a plan that is not empty.
-const changes = 2
 
 func kubectlQuietly(ctx context.Context, args ...string) error {
 	_, err := kubectl(ctx, args...)
