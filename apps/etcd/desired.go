@@ -122,7 +122,7 @@ type desired struct {
 	// joins is the version of a new member.
 	joins version
 	// room is the permitted number of members: spec.size, and one more while a serving member
-	// is replaced.
+	// is replaced. While all claims are being deleted, no member is too many.
 	room int
 	// rebalances reports whether room includes a member that moves to a better node.
 	rebalances bool
@@ -136,12 +136,20 @@ func computeDesired(want *etcdv1.EtcdCluster, seen World) desired {
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // the declaration is the only source
 	}
-	if _, ok := seen.find(func(m Member) bool { return voter(m) && g.mustReplace(m) }); ok {
+	if allTerminating(seen) {
+		g.room = max(g.room, seen.count(ourListed)) + 1 // one that lasts joins before any is removed
+	} else if _, ok := seen.find(func(m Member) bool { return voter(m) && g.mustReplace(m) }); ok {
 		g.room++
 	} else if g.rebalances = rebalances(want, seen) && g.joins.can(hasLearners); g.rebalances {
 		g.room++
 	}
 	return g
+}
+
+// allTerminating reports that no voter's data outlasts its pod, because all claims are being deleted.
+func allTerminating(seen World) bool {
+	_, lasts := seen.find(func(m Member) bool { return ourListed(m) && voter(m) && !claimTerminating(m) })
+	return !lasts && seen.count(claimTerminating) > 0
 }
 
 // mustReplace reports whether the member is removed as soon as its replacement serves, because a

@@ -256,6 +256,8 @@ func byUsers() map[string]page {
 		"ClaimsDeleted":   {"another joins first", three(all), all, "Proceed AddLearner e-3 (VolumeDeleted)"},
 		"Replaced":        {"then a follower is removed", three(four), four, "Proceed RemoveMember e-1 (VolumeDeleted)"},
 		"LeaderReplaced":  {"the leadership moves first", three(last), last, "Proceed MoveLeader e-1 (VolumeDeleted)"},
+		"AllAndSmaller":   {"while no member lasts, a reduction waits for one that does (sim seed 6115)", told(wanted(1), all), all, "Proceed AddLearner e-3 (VolumeDeleted)"},
+		"SmallerAgain":    {"then those whose data goes are removed", told(wanted(1), last), last.with("e-1", claimTerminating).with("e-2", claimTerminating), "Proceed RemoveMember e-2 (TooManyMembers)"},
 		"AllScaledToZero": {"replicas are put back without a quorum", three(serving(3)), zero, "Proceed RestoreStatefulSet e-0 (StatefulSetEdited)"},
 		"Respelled":       {"a member is known by its ID", three(serving(3)), other, "Proceed UpdatePeerURL e-1 (PeerURLChanged)"},
 		"Unidentified":    {"a possible member is not removed", wanted(3), odd, "Blocked MemberUnidentified"},

@@ -12,13 +12,14 @@ import (
 const volumeDeleted = "VolumeDeleted"
 
 // terminatingClaim removes a member whose claim is being deleted, once there is one more member
-// than wanted. tooFewMembers has added that one, and it serves. The leader is removed last.
+// than wanted. tooFewMembers has added that one, and it serves. The leader is removed last. While all
+// claims are being deleted, tooFewMembers adds a member first, also during a reduction of the size.
 func terminatingClaim(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) && !m.Leads })
 	if !ok {
 		m, ok = seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) })
 	}
-	if !ok || seen.count(ourListed) <= int(want.Spec.Size) {
+	if !ok || seen.count(ourListed) <= int(want.Spec.Size) || allTerminating(seen) {
 		return lifecycle.Decision{}
 	}
 	if successor, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
