@@ -198,7 +198,7 @@ func TestV1IsReadableInTheLegacyAPI(t *testing.T) {
 			LastUpdateTime: at, LastTransitionTime: at}},
 	})
 	for version, want := range map[string]string{
-		"v1":      "Name=c Ready=1/3 Version=3.5.21 Leader=c-0 Status=Repairing Age=",
+		"v1":      "Name=c Ready=1/3 Status=Repairing Version=3.5.21 Leader=c-0 Age=",
 		"v1beta2": "Name=c Size=3 Version=3.5.21 Phase=Running Age=",
 	} {
 		if got := table(t, version, a.namespace); !strings.HasPrefix(got, want) {
