@@ -6,6 +6,8 @@ var (
 	Node = Object{Kind: "Node", APIVersion: "v1", Scope: ScopeNode, Takes: PartPod}
 	// APIServer is the control plane.
 	APIServer = Object{Kind: "APIServer", Scope: ScopeNode}
+	// Disk is the file system of a member's volume.
+	Disk = Object{Kind: "Disk", Scope: ScopeNode}
 	// Operator is the operator's pods.
 	Operator = Object{Kind: "Operator", APIVersion: "v1", Scope: ScopeOperator}
 )
@@ -33,6 +35,12 @@ const (
 	APILosesAnswers = "LosesAnswers" // every third write is done, and its answer lost
 	APISlow         = "Slow"         // every answer takes two seconds more
 	APIDropsWatches = "DropsWatches" // no watch lasts longer than two seconds
+)
+
+// Details of VerbMachine for the volume of a member.
+const (
+	DiskFull  = "Full"  // no space is left
+	DiskHangs = "Hangs" // writes do not end
 )
 
 // Pods is what happens to pods and their processes besides what [Generate] makes.
@@ -77,6 +85,8 @@ func Machines() Catalogue {
 		machine(APIServer, ActorMachine, APILosesAnswers, "The operator does not hear that a third of its writes succeeded."),
 		machine(APIServer, ActorMachine, APISlow, "Each answer of the API server to the operator takes two seconds more."),
 		machine(APIServer, ActorMachine, APIDropsWatches, "The operator's watches end every two seconds."),
+		machine(Disk, ActorMachine, DiskFull, "Another file fills the volume of a member."),
+		machine(Disk, ActorMachine, DiskHangs, "The volume of a member accepts no write."),
 		machine(Operator, ActorMachine, MachineKill, "The operator is killed."),
 		machine(Operator, ActorAdministrator, MachineNone, "The administrator scales the operator to zero."),
 		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: the leader stands still until the Lease is another's, and goes on."),

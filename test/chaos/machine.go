@@ -30,6 +30,8 @@ func (v *adversary) hurtMachine(ctx context.Context, what chaos.Manipulation, ta
 		return v.onMachine(ctx, []string{"apiserver", "stop"}, []string{"apiserver", "start"})
 	case chaos.Operator.Kind:
 		return v.hurtOperator(ctx, what)
+	case chaos.Disk.Kind:
+		return v.hurtDisk(ctx, what, target)
 	}
 	node, err := v.node(ctx, target)
 	if err != nil {

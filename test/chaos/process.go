@@ -43,11 +43,29 @@ func (v *adversary) signal(ctx context.Context, what chaos.Manipulation, target 
 
 // signalPod signals all processes of the pod except its pause process.
 func signalPod(p corev1.Pod, sig syscall.Signal) error {
-	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	processes, err := processesOf(p)
 	if err != nil {
 		return err
 	}
-	found := false
+	for _, process := range processes {
+		id, err := strconv.Atoi(process)
+		if err != nil {
+			return err
+		}
+		if err := syscall.Kill(id, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+			return err
+		}
+	}
+	return nil
+}
+
+// processesOf are the IDs of the pod's processes on this machine, except its pause process; at least one.
+func processesOf(p corev1.Pod) ([]string, error) {
+	files, err := filepath.Glob("/proc/[0-9]*/cgroup")
+	if err != nil {
+		return nil, err
+	}
+	var found []string
 	for _, file := range files {
 		groups, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(groups), "pod"+string(p.UID)) {
@@ -57,17 +75,10 @@ func signalPod(p corev1.Pod, sig syscall.Signal) error {
 		if err != nil || len(line) == 0 || strings.HasPrefix(string(line), "/pause") {
 			continue
 		}
-		id, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
-		if err != nil {
-			return err
-		}
-		if err := syscall.Kill(id, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return err
-		}
-		found = true
+		found = append(found, filepath.Base(filepath.Dir(file)))
 	}
-	if !found {
-		return fmt.Errorf("no process of %s runs on this machine: %w", p.Name, does.ErrNothing)
+	if len(found) == 0 {
+		return nil, fmt.Errorf("no process of %s runs on this machine: %w", p.Name, does.ErrNothing)
 	}
-	return nil
+	return found, nil
 }

@@ -70,7 +70,7 @@ type observers struct {
 // carryOut creates an instance, runs the adversary, and checks the result.
 func (a *arena) carryOut(ctx context.Context, p plan) round {
 	r := round{plan: p}
-	s, err := a.create(ctx, p.layout)
+	s, err := a.create(ctx, p.layout, hasDisk(p.moves, a.all))
 	if s != nil {
 		defer s.remove(context.WithoutCancel(ctx))
 	}

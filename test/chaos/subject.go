@@ -60,7 +60,7 @@ type subject struct {
 }
 
 // create creates the namespace and the EtcdCluster, and waits until it serves.
-func (a *arena) create(ctx context.Context, l layout) (*subject, error) {
+func (a *arena) create(ctx context.Context, l layout, disks bool) (*subject, error) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "chaos-"}}
 	if err := a.api.Create(ctx, ns); err != nil {
 		return nil, err
@@ -74,6 +74,12 @@ func (a *arena) create(ctx context.Context, l layout) (*subject, error) {
 	obj.Spec = etcdv1.EtcdClusterSpec{Size: l.size, Version: "3.6", Storage: etcdv1.StorageSpec{Size: &size}, TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled}}
 	if l.tls {
 		obj.Spec.TLS.Mode, obj.Spec.NetworkPolicy.Enabled = etcdv1.Managed, true
+	}
+	if disks {
+		obj.Spec.Storage.StorageClassName, size = new(sizedClass), resource.MustParse("256Mi")
+		if err := a.sized(ctx); err != nil {
+			return s, err
+		}
 	}
 	if err := a.api.Create(ctx, obj); err != nil {
 		return s, err

@@ -18,7 +18,7 @@ func TestCatalogueIsValidAndWide(t *testing.T) {
 	}
 	for _, kind := range []string{
 		"Pod", "PersistentVolumeClaim", "StatefulSet", "Service", "EndpointSlice", "ConfigMap", "Secret", "PodDisruptionBudget", "NetworkPolicy",
-		"EtcdCluster", "Lease", "ControllerRevision", "Node", "APIServer", "Operator", "Etcd",
+		"EtcdCluster", "Lease", "ControllerRevision", "Node", "APIServer", "Disk", "Operator", "Etcd",
 	} {
 		if !kinds[kind] {
 			t.Errorf("nothing is done to a %s", kind)

@@ -22,6 +22,7 @@ var notModelled = map[string]string{
 	"operator-":              "the simulator crashes the operator before any effect, and shows it stale caches",
 	"apiserver-":             "the simulator has outages of the API server",
 	"node-blind":             "the simulator has outages of the API server and stale caches",
+	"disk-":                  "a member on a full or hanging disk is a silent one in the model, which has no disks",
 	"etcdcluster-edit-":      "the simulator's user edits the spec",
 	"legacy-etcdcluster-":    "the simulator's user edits the spec; the conversion is fuzzed",
 	"etcdcluster-replace-":   "the conversion is fuzzed",
