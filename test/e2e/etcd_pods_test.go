@@ -116,10 +116,10 @@ func (c *cluster) policy(t *testing.T) {
 func (c *cluster) columns(t *testing.T) {
 	obj := c.get(t)
 	lines := strings.Split(must(t, "-n", c.key.Namespace, "get", "etcd"), "\n")
-	if head := strings.Fields(lines[0]); !slices.Equal(head, []string{"NAME", "READY", "VERSION", "LEADER", "STATUS", "AGE"}) {
+	if head := strings.Fields(lines[0]); !slices.Equal(head, []string{"NAME", "READY", "STATUS", "VERSION", "LEADER", "AGE"}) {
 		t.Errorf("the columns are %v", head)
 	}
-	if row := strings.Fields(lines[1]); !slices.Equal(row[:5], []string{"etcd", "3/3", obj.Status.Version.Current, obj.Status.Leader, "AsDeclared"}) {
+	if row := strings.Fields(lines[1]); !slices.Equal(row[:5], []string{"etcd", "3/3", "AsDeclared", obj.Status.Version.Current, obj.Status.Leader}) {
 		t.Errorf("the row is %v", row)
 	}
 }
