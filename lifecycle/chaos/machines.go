@@ -25,6 +25,7 @@ const (
 	MachineNone    = "None"    // the operator is scaled to zero, and back when it is undone
 	MachineTwo     = "Two"     // the leader stands still until another leads, and goes on
 	MachineRestart = "Restart" // the operator's Deployment is restarted
+	MachineOther   = "Other"   // the operator's Deployment runs another release, and its own again when it is undone
 )
 
 // Details of VerbMachine for the API server, as the operator hears it.
@@ -91,6 +92,7 @@ func Machines() Catalogue {
 		machine(Operator, ActorAdministrator, MachineNone, "The administrator scales the operator to zero."),
 		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: the leader stands still until the Lease is another's, and goes on."),
 		machine(Operator, ActorAdministrator, MachineRestart, "The administrator restarts the operator."),
+		machine(Operator, ActorAdministrator, MachineOther, "The administrator installs another release of the operator, and returns to this one."),
 	}
 	for i := range all {
 		all[i].Lasts = all[i].Detail != MachineKill && all[i].Detail != MachineRestart

@@ -35,6 +35,7 @@ type adversary struct {
 	*subject
 	moves []made
 	undos []func(context.Context) error
+	hangs bool // it had a volume accept no write
 
 	mu     sync.Mutex
 	claims map[string]bool // deleted by it, by name
@@ -56,7 +57,7 @@ func (v *adversary) play(ctx context.Context, c chaos.Composition) error {
 		v.make(ctx, move, what)
 		pause(ctx, move.Pause)
 	}
-	return v.stop(ctx)
+	return v.stop(context.WithoutCancel(ctx)) // a frozen node or volume stays, if the run is interrupted here
 }
 
 func (v *adversary) make(ctx context.Context, move chaos.Move, what chaos.Manipulation) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -39,6 +40,30 @@ func TestWithoutLocalkubeMachinesAreSafe(t *testing.T) {
 	for _, m := range (options{}).catalogue() {
 		if m.Verb == chaos.VerbMachine {
 			t.Errorf("%s needs a machine", m.Name)
+		}
+	}
+}
+
+// What lasts is undone also when the run is interrupted: a frozen node or volume would stay.
+func TestInterruptedRoundIsUndone(t *testing.T) {
+	ctx, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	v, undone := newAdversary(nil), false
+	v.undos = append(v.undos, func(ctx context.Context) error {
+		undone = ctx.Err() == nil
+		return ctx.Err()
+	})
+	if err := v.play(ctx, nil); err != nil || !undone {
+		t.Errorf("undone: %v, %v", undone, err)
+	}
+}
+
+// The release that a round may install is named by a flag.
+func TestOtherReleaseNeedsItsImage(t *testing.T) {
+	for image, want := range map[string]bool{"": false, "governor:other": true} {
+		_, has := options{localkube: []string{"localkube"}, other: image}.catalogue().Named("operator-other")
+		if has != want {
+			t.Errorf("image %q: %v, want %v", image, has, want)
 		}
 	}
 }

@@ -68,6 +68,9 @@ func (v *adversary) hurtDisk(ctx context.Context, what chaos.Manipulation, targe
 	if len(pods) == 0 {
 		return does.Done{}, does.ErrNothing
 	}
+	if v.hangs {
+		return does.Done{}, fmt.Errorf("a volume accepts no write, and the adversary would hang with it: %w", does.ErrNothing)
+	}
 	dir, err := v.volumeOf(ctx, pods[0])
 	if err != nil {
 		return does.Done{}, err
@@ -80,6 +83,7 @@ func (v *adversary) hurtDisk(ctx context.Context, what chaos.Manipulation, targe
 	if err := onDisk(dir, freeze); err != nil {
 		return done, errors.Join(err, dir.Close()) // it hangs already
 	}
+	v.hangs = true
 	done.Undo = once(dir, func() error { return onDisk(dir, thaw) })
 	return done, nil
 }

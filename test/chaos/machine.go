@@ -94,9 +94,26 @@ func (v *adversary) hurtOperator(ctx context.Context, what chaos.Manipulation) (
 		return does.Done{Objects: []string{key.Name}}, patched(ctx, `{"spec":{"template":{"metadata":{"annotations":{"chaos.governor.dev/at":"`+at+`"}}}}}`)
 	case chaos.MachineTwo:
 		return v.twoOperators(ctx)
+	case chaos.MachineOther:
+		return v.otherRelease(ctx, key)
 	}
 	return does.Done{Objects: []string{key.Name}}, v.api.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(operatorSpace),
 		client.MatchingLabels{"app.kubernetes.io/name": "governor"}, client.GracePeriodSeconds(0))
+}
+
+// otherRelease has the operator's Deployment run another image. Each of the two rolling updates has both releases run beside each other.
+func (v *adversary) otherRelease(ctx context.Context, key client.ObjectKey) (does.Done, error) {
+	var operator appsv1.Deployment
+	if err := v.get(ctx, key.Namespace, key.Name, &operator); err != nil {
+		return does.Done{}, err
+	}
+	run := func(ctx context.Context, image string) error {
+		patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":%q}]`, image)
+		return v.api.Patch(ctx, operator.DeepCopy(), client.RawPatch(types.JSONPatchType, []byte(patch)))
+	}
+	own := operator.Spec.Template.Spec.Containers[0].Image
+	undo := func(ctx context.Context) error { return run(ctx, own) }
+	return does.Done{Objects: []string{v.other}, Undo: undo}, run(ctx, v.other)
 }
 
 // twoOperators freezes the leader until another one has its Lease. When it resumes, it considers

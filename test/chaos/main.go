@@ -37,6 +37,7 @@ type options struct {
 	again     string
 	config    string
 	only      string
+	other     string
 	localkube []string
 }
 
@@ -69,6 +70,7 @@ func parse(args []string) (options, error) {
 	f.StringVar(&o.again, "replay", "", "composition to run instead of random ones, such as \"pod-kill@1+2s pod-evict@0\"")
 	f.StringVar(&o.config, "layout", "3-tls", "EtcdCluster of a replay: its size, and tls or plain, such as 3-tls")
 	f.StringVar(&o.only, "only", "", "choose only manipulations whose names have one of these parts, with commas between them")
+	f.StringVar(&o.other, "other-release", "", "image of another release of the operator, which a round may install for a while")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -89,6 +91,9 @@ func (o options) catalogue() chaos.Catalogue {
 	all := etcdchaos.Catalogue()
 	if len(o.localkube) == 0 {
 		all = all.Where(func(m chaos.Manipulation) bool { return m.Verb != chaos.VerbMachine })
+	}
+	if o.other == "" {
+		all = all.Where(func(m chaos.Manipulation) bool { return m.Detail != chaos.MachineOther })
 	}
 	if o.only == "" {
 		return all
