@@ -12,7 +12,7 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
 // +kubebuilder:resource:shortName=mcd,categories=governor
-// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Servers that answer and wanted servers"
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Servers that answer and desired servers"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1,description="Name and port for clients"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,priority=1,description="Image of the servers"
@@ -20,54 +20,56 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must be at most 52 characters long: Service, Deployment and pods are named after it"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must start with a letter and have only small letters, digits and '-': the Service is named after it"
 type Memcached struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What you want.
+	// spec is the desired state.
 	// +kubebuilder:default={}
+	// +optional
 	Spec MemcachedSpec `json:"spec,omitempty"`
 
-	// What is, written by the operator.
+	// status is the observed state. The operator writes it.
 	// +optional
 	Status MemcachedStatus `json:"status,omitempty"`
 }
 
-// MemcachedSpec is the wanted state.
+// MemcachedSpec is the desired state.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.image) && has(self.version))",message="spec.image and spec.version exclude each other: set version to choose a release, or image to run a build of your own"
 // +kubebuilder:validation:XValidation:rule="!(has(self.resources) && has(self.resources.limits) && 'memory' in self.resources.limits)",message="spec.memory sets the memory limit: remove spec.resources.limits.memory"
 type MemcachedSpec struct {
-	// Number of memcached servers. 0 keeps the object and its Service without any
-	// server.
+	// size is the desired number of memcached servers. With 0, the object and its Service stay and
+	// there is no server.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=500
 	// +optional
 	Size int32 `json:"size"`
 
-	// TCP port on which every server listens.
+	// containerPort is the TCP port on which every server listens.
 	// +kubebuilder:default=11211
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +optional
 	ContainerPort int32 `json:"containerPort,omitempty"`
 
-	// Release of memcached, such as "1.6.38"; runs
-	// docker.io/library/memcached:<version>. Without version and image the
-	// operator chooses one when the object is created and stays with it: a new
-	// operator does not restart your caches.
+	// version is the release of memcached, such as "1.6.38". Its image is
+	// docker.io/library/memcached:<version>. Without version and image, the operator chooses a
+	// release when the object is created and keeps it: a new operator does not restart your caches.
 	// +kubebuilder:validation:Pattern=`^[0-9]+\.[0-9]+\.[0-9]+$`
 	// +kubebuilder:validation:MaxLength=20
 	// +optional
 	Version string `json:"version,omitempty"`
 
-	// Image to run instead of a release; memcached must be on its PATH.
+	// image to run instead of a release; memcached must be on its PATH.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=500
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Memory limit of each server's container. Memcached gets it (-m) less a
+	// memory limit of each server's container. Memcached gets it (-m) less a
 	// headroom of a quarter, at least 32Mi, for connections and its hash table, so
 	// that a full cache evicts instead of being killed.
 	// +kubebuilder:default="128Mi"
@@ -75,45 +77,45 @@ type MemcachedSpec struct {
 	// +optional
 	Memory *resource.Quantity `json:"memory,omitempty"`
 
-	// Requests and further limits of each server's container. The memory limit is
-	// set by memory.
+	// resources are the requests and further limits of each server's container. The field memory sets
+	// the memory limit.
 	// +optional
 	Resources corev1.ResourceRequirements `json:"resources,omitempty"`
 
-	// What to add to the pods.
+	// pod contains settings to add to the pods.
 	// +optional
 	Pod PodSettings `json:"pod,omitempty"`
 
-	// True makes the operator observe only: it repairs and changes nothing.
+	// paused makes the operator only observe: it repairs and changes nothing.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
 }
 
 // PodSettings are added to every pod.
 type PodSettings struct {
-	// Labels to add. Those that the operator sets win.
+	// labels to add. The labels that the operator sets have precedence.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 
-	// Annotations to add.
+	// annotations to add.
 	// +optional
 	Annotations map[string]string `json:"annotations,omitempty"`
 
-	// Labels that a node must have.
+	// nodeSelector contains labels that a node must have.
 	// +optional
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 
-	// Taints that the pods tolerate.
+	// tolerations are the taints that the pods tolerate.
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +optional
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 
-	// Name of the pods' priority class.
+	// priorityClassName is the name of the pods' priority class.
 	// +optional
 	PriorityClassName string `json:"priorityClassName,omitempty"`
 
-	// Secrets with which to pull the image.
+	// imagePullSecrets are the Secrets with which the kubelet pulls the image.
 	// +kubebuilder:validation:MaxItems=20
 	// +listType=atomic
 	// +optional
@@ -122,49 +124,49 @@ type PodSettings struct {
 
 // MemcachedStatus is the observed state.
 type MemcachedStatus struct {
-	// Generation of the spec that the conditions are about.
+	// observedGeneration is the generation of the spec that the conditions describe.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Ready, Reconciling and Stalled as in every kind of Governor; Available: at
-	// least one server answers; Degraded: fewer servers answer than wanted.
+	// conditions are Ready, Reconciling and Stalled as in every kind of Governor; Available: at least
+	// one server answers; Degraded: fewer servers answer than desired.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Names of the pods, sorted.
+	// nodes are the names of the pods, sorted.
 	// +listType=atomic
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
 
-	// Servers that answer and wanted servers, such as "2/3".
+	// ready is the number of servers that answer and the number of desired servers, such as "2/3".
 	// +optional
 	Ready string `json:"ready,omitempty"`
 
-	// Number of pods.
+	// replicas is the number of pods.
 	// +optional
 	Replicas int32 `json:"replicas"`
 
-	// Number of pods that answer.
+	// readyReplicas is the number of pods that answer.
 	// +optional
 	ReadyReplicas int32 `json:"readyReplicas"`
 
-	// Label selector of the pods, for autoscalers.
+	// selector is the label selector of the pods, for autoscalers.
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// Image that the servers run, or are changing to.
+	// image that the servers run, or are changing to.
 	// +optional
 	Image string `json:"image,omitempty"`
 
-	// Image that the operator chose when the object was made, for a spec without
-	// version and image. It stays, so that a new operator restarts nothing.
+	// defaultImage is the image that the operator chose when the object was created, for a spec
+	// without version and image. It stays, so that a new operator restarts nothing.
 	// +optional
 	DefaultImage string `json:"defaultImage,omitempty"`
 
-	// Name and port of the Service. The Service is headless: its name resolves to
-	// the address of every server that answers, as memcached clients need it.
+	// endpoint is the name and port of the Service. The Service is headless: its name resolves to the
+	// address of every server that answers, as memcached clients need it.
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 }

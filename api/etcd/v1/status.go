@@ -26,7 +26,7 @@ type EtcdClusterStatus struct {
 	// phase is the state of the cluster in one word: Creating, Running, Degraded (serves with
 	// fewer members than wanted), Unavailable (has no quorum) or Deleting.
 	// +optional
-	Phase Phase `json:"phase,omitempty"`
+	Phase Phase `json:"phase,omitempty"` //nolint:kubeapilinter // the API of etcd-operator v1beta2 has it
 
 	// conditions are Ready, Reconciling and Stalled as in every kind of Governor, and the
 	// following. Available: a quorum serves. Degraded: at least one member does not serve.
@@ -118,13 +118,16 @@ type VersionStatus struct {
 type Memories struct {
 	// token identifies this cluster to its members: they do not talk to members with another
 	// token.
+	// +required
 	Token string `json:"token"`
 
 	// initialMembers are the names of the first members.
 	// +listType=atomic
+	// +required
 	InitialMembers []string `json:"initialMembers"`
 
 	// nextMember is the number of the next new member. Names are never reused.
+	// +required
 	NextMember int64 `json:"nextMember"`
 
 	// firstVersion is the version at the cluster's creation. It is empty for a cluster that an
@@ -148,6 +151,7 @@ type Memories struct {
 // MemberStatus is the observed state of one member.
 type MemberStatus struct {
 	// name is the name of the member and of its StatefulSet.
+	// +required
 	Name string `json:"name"`
 
 	// id is the member's ID in etcd, in hexadecimal.
@@ -164,6 +168,7 @@ type MemberStatus struct {
 	Version string `json:"version,omitempty"`
 
 	// health is Healthy, Unhealthy or Unknown.
+	// +required
 	Health string `json:"health"`
 
 	// since is the time of the last change of health.

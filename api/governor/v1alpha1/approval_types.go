@@ -4,9 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Approval is somebody's word that the operator may carry out one plan for one object.
-// It is bound to exactly the steps that it names, and cannot be changed; deleting it
-// revokes it. `kubectl governor approve` makes one.
+// Approval approves one plan for one object. It covers exactly the steps that it names, and
+// cannot be changed; deleting it revokes it. `kubectl governor approve` creates one.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -19,82 +18,97 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec",message="an Approval cannot be changed: delete it, which revokes it, and approve again"
 type Approval struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard metadata of an object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// What is approved, by whom, until when.
+	// spec names the approved steps, the approver, and the time at which the approval expires.
+	// +required
 	Spec ApprovalSpec `json:"spec"`
 
-	// What is, written by the operator.
+	// status is the observed state. The operator writes it.
 	// +optional
 	Status ApprovalStatus `json:"status,omitempty"`
 }
 
-// ApprovalSpec is what is approved, by whom, until when.
+// ApprovalSpec names the approved steps, the approver, and the time at which the approval expires.
 type ApprovalSpec struct {
-	// The object, in the Approval's namespace.
+	// targetRef is the object, in the namespace of the Approval.
+	// +required
 	TargetRef ApprovedObject `json:"targetRef"`
 
-	// The plan: the steps as the preview has them, in their order.
+	// steps are the approved steps, in the order of the preview.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=500
 	// +listType=atomic
+	// +required
 	Steps []ApprovedStep `json:"steps"`
 
-	// User name of who approves. The API server lets only that user say so.
+	// approver is the user name of the approver. The API server refuses every user but the one named
+	// here.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
+	// +required
 	Approver string `json:"approver"`
 
-	// Until when a step may begin.
+	// expirationTime is the time after which no step may begin.
+	// +required
 	ExpirationTime metav1.Time `json:"expirationTime"`
 
-	// Why, for the history.
+	// reason is the reason for the approval. The history shows it.
 	// +kubebuilder:validation:MaxLength=256
 	// +optional
 	Reason string `json:"reason,omitempty"`
 }
 
-// ApprovedObject names one object at one generation.
+// ApprovedObject identifies one object at one generation.
 type ApprovedObject struct {
-	// API group of its kind.
+	// group is the API group of the object's kind.
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Group string `json:"group"`
-	// Its kind.
+	// kind is the kind of the object.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Kind string `json:"kind"`
-	// Its name.
+	// name is the name of the object.
 	// +kubebuilder:validation:MaxLength=253
+	// +required
 	Name string `json:"name"`
-	// Its identity: an object of the same name made later is another.
+	// uid is the UID of the object: a later object of the same name is another object.
 	// +kubebuilder:validation:MaxLength=64
+	// +required
 	UID string `json:"uid"`
-	// The generation whose plan it is: a later change of the spec is another plan.
+	// generation is the generation of the spec whose steps are approved. A later change of the spec
+	// needs another approval.
+	// +required
 	Generation int64 `json:"generation"`
 }
 
 // ApprovedStep is one step of the plan.
 type ApprovedStep struct {
-	// Verb, e.g. Restart.
+	// name is the name of the step, e.g. Restart.
 	// +kubebuilder:validation:MaxLength=63
+	// +required
 	Name string `json:"name"`
-	// What it is done to, e.g. etcd-2.
+	// target is the member or object that the step acts on, e.g. etcd-2.
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Target string `json:"target,omitempty"`
-	// How much it can hurt.
+	// class says how much the step can disturb: Routine, Disruptive, Destructive or Irreversible.
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Class string `json:"class,omitempty"`
-	// The values that it needs beyond the target.
+	// args are the values that the step needs besides the target.
 	// +optional
 	Args map[string]string `json:"args,omitempty"`
 }
 
 // ApprovalStatus is the observed state.
 type ApprovalStatus struct {
-	// Valid is true while the steps may be taken; else its reason says why not: Expired,
-	// PlanChanged, GenerationChanged, ObjectGone, Done, ApproverIsAuthor, AuthorUnknown.
+	// conditions has Valid, which is true while the steps may be taken. Otherwise its reason is
+	// Expired, PlanChanged, GenerationChanged, ObjectGone, Done, ApproverIsAuthor or AuthorUnknown.
 	// +listType=map
 	// +listMapKey=type
 	// +optional
