@@ -41,8 +41,8 @@ func TestCauses(t *testing.T) {
 			"Fault:Remove SpecChange:Add SpecChange:Restart .", "Fault Fault SpecChange"},
 		"Later": {"what comes after all was well is another story", "Add",
 			"Fault:Remove SpecChange:Add . SpecChange:Restart", "Fault Fault SpecChange"},
-		"Nobody":  {"what has no cause gets none", "Tidy", "Fault:Remove :Tidy .", "Fault "},
-		"Outside": {"an operator that renders anew follows from no fault", "Restart", "SpecChange:Restart .", "SpecChange"},
+		"None":    {"a step without a cause gets none", "Tidy", "Fault:Remove :Tidy .", "Fault "},
+		"Outside": {"a change of what the operator renders follows from no fault", "Restart", "SpecChange:Restart .", "SpecChange"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -98,7 +98,7 @@ func TestCausesAfterARestart(t *testing.T) {
 	}
 }
 
-// Who changed the spec is recorded with the steps of the change, not with repairs.
+// The author of a change is recorded with the steps of the change, not with repairs.
 func TestARepairHasNoAuthor(t *testing.T) {
 	for cause, want := range map[lifecycle.Cause]string{lifecycle.CauseSpecChange: "kubectl-patch", lifecycle.CauseFault: "", lifecycle.CauseDrift: "", "": "kubectl-patch"} {
 		step := lifecycle.Step{Name: "Remove", Cause: cause}

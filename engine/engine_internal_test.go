@@ -36,11 +36,11 @@ func TestExplain(t *testing.T) {
 		"Forbidden":   {"rights are missing", apierrors.NewForbidden(pods, "p", errors.New("no")), lifecycle.OutcomeBlocked, "Forbidden"},
 		"Terminating": {"the namespace goes", terminating, lifecycle.OutcomeBlocked, "NamespaceTerminating"},
 		"Invalid":     {"the API server does not accept the spec", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), lifecycle.OutcomeBlocked, "Refused"},
-		"Conflict":    {"somebody was faster", apierrors.NewConflict(pods, "p", errors.New("changed")), lifecycle.OutcomeRetry, "Conflict"},
+		"Conflict":    {"another writer was faster", apierrors.NewConflict(pods, "p", errors.New("changed")), lifecycle.OutcomeRetry, "Conflict"},
 		"Network":     {"the API server is away", errors.New("connection refused"), lifecycle.OutcomeRetry, "APIError"},
-		"Compare": {"nobody asked the API server for a write", fmt.Errorf("x: %w", &apply.CompareError{Kind: "Certificate", Name: "m", Err: errors.New("no")}),
+		"Compare": {"the API server received no write", fmt.Errorf("x: %w", &apply.CompareError{Kind: "Certificate", Name: "m", Err: errors.New("no")}),
 			lifecycle.OutcomeRetry, "CannotCompare"},
-		"Recipe": {"a certificate that nobody can make", &certificate.RequestError{Secret: "s", Fault: "f"}, lifecycle.OutcomeBlocked, "CannotRender"},
+		"Recipe": {"a certificate request that is invalid", &certificate.RequestError{Secret: "s", Fault: "f"}, lifecycle.OutcomeBlocked, "CannotRender"},
 		"Joined": {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.OutcomeBlocked, "NameTaken"},
 	}
 	for name, c := range cases {
@@ -164,8 +164,8 @@ func TestTheHeldAreLookedAt(t *testing.T) {
 	}
 }
 
-// Who is held by a time comes back at that time, and who is held by the world is asked
-// again and again.
+// An object that a window holds is reconciled when the window opens; one that a gate holds is
+// reconciled at intervals.
 func TestNextTurnOfTheHeld(t *testing.T) {
 	now := time.Unix(1000, 0)
 	window := lifecycle.Refusal{Policy: "p", Gate: policy.MaintenanceWindow, Until: now.Add(time.Minute)}
@@ -184,7 +184,7 @@ func TestNextTurnOfTheHeld(t *testing.T) {
 		"Wave":     {"others are looked at", []lifecycle.Refusal{{Policy: "p", Gate: policy.Canary}, window}, 0, heldInterval},
 		"Budget":   {"a slot may have no other end", []lifecycle.Refusal{{Policy: "p", Gate: policy.Budget}}, 0, heldInterval},
 		"World":    {"so is the world", []lifecycle.Refusal{{Gate: "KeepsQuorum"}}, 0, heldInterval},
-		"Expiry":   {"an approval that ends is told of", []lifecycle.Refusal{window}, time.Second, time.Second},
+		"Expiry":   {"the end of an approval is reported", []lifecycle.Refusal{window}, time.Second, time.Second},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -49,17 +49,17 @@ func TestAnnouncement(t *testing.T) {
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Repaired": {
-			"somebody else's change is put back",
+			"the change of another writer is reverted",
 			result{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(false)}, drift: true},
 			announcement{normal, "Repaired", "Repair", "Configured Deployment m (spec.replicas)."},
 		},
 		"Wished": {
-			"nobody else changed it: how the world is asks for it, such as a door to be shut",
+			"no other writer changed it: the observed state requires it, such as an endpoint to be removed",
 			result{decision: rolling, before: &fake{conditions: told}, done: []apply.Change{configure(true)}, drift: true},
 			announcement{normal, "Provided", "Provide", "Configured Deployment m (spec.replicas)."},
 		},
 		"Blocked": {
-			"somebody has to do something, and part of the work was done",
+			"a person must act, and part of the work is done",
 			result{decision: blocked, done: []apply.Change{create("Service")}},
 			announcement{warning, "NameTaken", "Provide", "Created Service m. It is taken."},
 		},
@@ -68,7 +68,7 @@ func TestAnnouncement(t *testing.T) {
 			announcement{warning, "APIError", "Decide", "It failed."},
 		},
 		"Step": {
-			"a step is told even if the same step was taken before",
+			"a step is reported even if the same step was taken before",
 			result{decision: lifecycle.Proceed(step.step), before: &fake{conditions: told}, taken: step, done: []apply.Change{create("Service")}},
 			announcement{normal, "TooFew", "Add", "Created Service m. One more."},
 		},

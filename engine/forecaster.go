@@ -63,7 +63,7 @@ func (f *forecaster[T, W]) plan(ctx context.Context, now, want T) (future[T, W],
 }
 
 // provided is the world once the resources are there, as they are before the first
-// step is taken. That they cannot be filled in is told with their changes.
+// step is taken. An error of a dry run is reported with their changes.
 func (e *engine[T, W]) provided(ctx context.Context, now, want T, seen W, objects []lifecycle.Object) W {
 	withResources := e.app.Abilities.WithResources
 	if withResources == nil || deleting(want) {
@@ -123,7 +123,7 @@ func (f *forecaster[T, W]) warn(ctx context.Context, old, want T) []string {
 	}
 	e := f.engine.Load()
 	if e == nil || e.isPaused(want) || want.GetAnnotations()[lifecycle.AnnotationPreview] != "" {
-		return nil // nothing will happen, or all of it is told
+		return nil // nothing will happen, or the preview reports all of it
 	}
 	next, err := f.plan(ctx, now, want)
 	if err != nil || ctx.Err() != nil {

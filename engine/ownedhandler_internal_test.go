@@ -68,7 +68,7 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 		"Succeeded": {"so does one that finished", podOf("lost", running, no), podOf("lost", succeeded, no), 0},
 		"Ready":     {"good news can wait", podOf("lost", running, no), podOf("lost", running, yes), wishes},
 		"Starting":  {"what never answered was not lost", podOf("lost", corev1.PodPending, ""), podOf("lost", running, no), wishes},
-		"StillDown": {"a loss is told once", podOf("lost", failed, no), podOf("lost", failed, unknown), wishes},
+		"StillDown": {"a loss is reported once", podOf("lost", failed, no), podOf("lost", failed, unknown), wishes},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestALossGoesBeforeWishes(t *testing.T) {
 			}, q)
 		})
 		if got != 0 {
-			t.Errorf("who waits already moves up: its turn comes after %d others", got)
+			t.Errorf("a waiting object does not move up: %d others are before it", got)
 		}
 	})
 }

@@ -31,8 +31,8 @@ func TestOracle(t *testing.T) {
 		"Rollback":  {"and of a rollback", asking(preview.Rollback), false, "mine", true, ""},
 		"Stored":    {"what is stored is not touched", asking(preview.Update), true, "mine", false, ""},
 		"Elsewhere": {"this operator will not act there", asking(preview.Update), false, "theirs", false, ""},
-		"Silent":    {"who asks nothing hears nothing", generation(1), false, "mine", false, ""},
-		"Mistaken":  {"a mistake is told", asking("Updates"), false, "mine", false, "must be update, delete or rollback"},
+		"Silent":    {"without a question there is no answer", generation(1), false, "mine", false, ""},
+		"Mistaken":  {"a mistake is reported", asking("Updates"), false, "mine", false, "must be update, delete or rollback"},
 		"Garbage":   {"so is what cannot be read", "an object", false, "mine", false, "cannot be read"},
 	}
 	for name, c := range cases {

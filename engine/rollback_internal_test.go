@@ -100,7 +100,7 @@ func TestTheAuthorOfASpec(t *testing.T) {
 		t.Errorf("it is %q", got)
 	}
 	if got := a.Of(types.NamespacedName{Name: "other"}); got != "" {
-		t.Errorf("nobody is %q", got)
+		t.Errorf("an unknown object has author %q", got)
 	}
 }
 

@@ -31,9 +31,9 @@ func TestLater(t *testing.T) {
 	}{
 		"Numbers":    {"another number can wait", waiting, starting("7 of 9", nil), 400 * time.Millisecond, true},
 		"LongAgo":    {"but not for longer than that", waiting, starting("7 of 9", nil), time.Second, false},
-		"Never":      {"who has just started tells at once", waiting, starting("7 of 9", nil), 1000 * time.Hour, false},
-		"Done":       {"the end is told at once", lifecycle.Settled("AllAvailable", ""), starting("9 of 9", nil), 0, false},
-		"Blocked":    {"trouble is told at once", lifecycle.Block("QuotaExceeded", ""), starting("7 of 9", nil), 0, false},
+		"Never":      {"the first status is written at once", waiting, starting("7 of 9", nil), 1000 * time.Hour, false},
+		"Done":       {"the end is written at once", lifecycle.Settled("AllAvailable", ""), starting("9 of 9", nil), 0, false},
+		"Blocked":    {"a problem is written at once", lifecycle.Block("QuotaExceeded", ""), starting("7 of 9", nil), 0, false},
 		"Reason":     {"so is another reason", waiting, starting("", func(c *metav1.Condition) { c.Reason = "PodsEndEarly" }), 0, false},
 		"Generation": {"and that a wish was seen", waiting, starting("", func(c *metav1.Condition) { c.ObservedGeneration = 3 }), 0, false},
 		"Condition":  {"and what was not told before", waiting, &fake{conditions: append(starting("", nil).conditions, metav1.Condition{Type: "Other"})}, 0, false},
@@ -47,7 +47,7 @@ func TestLater(t *testing.T) {
 			r := &result{key: key, before: starting("5 of 9", nil), object: c.now, decision: c.decision}
 			r.statusDue = e.statusDue(r)
 			if due := noon.Add(time.Second - c.written); c.want && !r.statusDue.Equal(due) || !c.want && !r.statusDue.IsZero() {
-				t.Errorf("%s: it is told at %s", c.reason, r.statusDue)
+				t.Errorf("%s: it is written at %s", c.reason, r.statusDue)
 			}
 			if after := e.requeue(r).RequeueAfter; c.want && after != time.Second-c.written {
 				t.Errorf("it is looked at again after %v", after)
@@ -84,15 +84,15 @@ func TestToActComesBeforeToTell(t *testing.T) {
 		before   time.Duration // when it was first put off, before now; 0 if it was not
 		decision lifecycle.Decision
 		refusals []lifecycle.Refusal
-		want     time.Duration // until it is told
+		want     time.Duration // until it is written
 	}{
 		"Hurry":    {"others have not had their turn", 9, 0, wait, nil, tellWithin},
 		"Again":    {"it is put off once, not with every turn", 9, 300 * time.Millisecond, wait, nil, 700 * time.Millisecond},
-		"LongAgo":  {"somebody may wait for it", 9, tellWithin, wait, nil, 0},
+		"LongAgo":  {"a user may wait for it", 9, tellWithin, wait, nil, 0},
 		"Peace":    {"the workers take all that there is", 8, 0, wait, nil, 0},
-		"Done":     {"the end is told at once", 9, 0, lifecycle.Settled("AllAvailable", ""), nil, 0},
-		"Trouble":  {"somebody has to do something", 9, 0, lifecycle.Block("QuotaExceeded", ""), nil, 0},
-		"HeldStep": {"somebody may have to approve it", 9, 0, wait, []lifecycle.Refusal{{Gate: "Window"}}, 0},
+		"Done":     {"the end is written at once", 9, 0, lifecycle.Settled("AllAvailable", ""), nil, 0},
+		"Trouble":  {"a person must act", 9, 0, lifecycle.Block("QuotaExceeded", ""), nil, 0},
+		"HeldStep": {"a person may have to approve it", 9, 0, wait, []lifecycle.Refusal{{Gate: "Window"}}, 0},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestToActComesBeforeToTell(t *testing.T) {
 				got = r.statusDue.Sub(now)
 			}
 			if got != c.want {
-				t.Errorf("%s: it is told after %v, want %v", c.reason, got, c.want)
+				t.Errorf("%s: it is written after %v, want %v", c.reason, got, c.want)
 			}
 			if e.app.StatusDelay = 0; !e.statusDue(r).IsZero() {
 				t.Error("a kind whose planner reads its status waits")
@@ -142,7 +142,7 @@ func TestRecollect(t *testing.T) {
 		t.Errorf("the turn that tells tells all (-want +got):\n%s", diff)
 	}
 	if got := turn(time.Time{}, ""); len(got) != 0 {
-		t.Errorf("what was told is told again: %v", got)
+		t.Errorf("a written status is written again: %v", got)
 	}
 }
 

@@ -15,13 +15,13 @@ type old struct {
 
 func toFake(o *old) (*fake, error) {
 	if o.Age < 0 {
-		return nil, errors.New("nobody is that young")
+		return nil, errors.New("the age is negative")
 	}
 	return generation(o.Age).with(func(f *fake) { f.Name = o.Name }), nil
 }
 
-// Who writes an earlier version is answered as if it were the present one, and who
-// writes what cannot be converted is told.
+// A request in an earlier version is answered as if it were in the present one. An object that
+// cannot be converted is refused with the reason.
 func TestEarlierVersionsAreTranslated(t *testing.T) {
 	former := fakeKind
 	former.Version = "v1alpha1"

@@ -23,8 +23,8 @@ import (
 
 // AdvicePath is where advice is served, as config/manager/webhook.yaml has it. It is
 // one for all kinds: a webhook of its own for each could not be dropped again by
-// the install of a later release, for the caBundle in it would belong to somebody
-// else.
+// the install of a later release, for the caBundle in it would belong to another
+// field manager.
 const AdvicePath = "/advise"
 
 // router hands each question to those who know the kind.

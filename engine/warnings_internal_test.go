@@ -80,11 +80,11 @@ func TestAdvice(t *testing.T) {
 		"Created":   {"a new object is advised on", talkative, nil, nil, generation(1), []string{"new 1"}},
 		"Changed":   {"so is a change", talkative, nil, generation(1), generation(2), []string{"from 1 to 2"}},
 		"Same":      {"a label or a finalizer is no change of the wish", talkative, nil, generation(1), generation(1), nil},
-		"Leaving":   {"nobody needs advice about what goes", talkative, nil, generation(1), generation(2).with(leave), nil},
+		"Leaving":   {"a deleted object needs no advice", talkative, nil, generation(1), generation(2).with(leave), nil},
 		"Elsewhere": {"this operator will not act there", talkative, []string{"theirs"}, nil, generation(1), nil},
 		"Here":      {"here it will", talkative, []string{"theirs", "mine"}, nil, generation(1), []string{"new 1"}},
 		"Silent":    {"advice is optional", nil, nil, nil, generation(1), nil},
-		"Panic":     {"a bug keeps nobody from working", talkative, nil, nil, generation(1).with(curse), nil},
+		"Panic":     {"a bug does not block requests", talkative, nil, nil, generation(1).with(curse), nil},
 		"Garbage":   {"nor does what cannot be read", talkative, nil, nil, "an object", nil},
 		"OldBroken": {"or could be read in former times only", talkative, nil, "an object", generation(1), nil},
 		"Nothing":   {"nor a request without an object", talkative, nil, nil, nil, nil},
@@ -114,7 +114,7 @@ func TestEachKindIsAskedItsOwn(t *testing.T) {
 	a.kinds.Store(fakeKind, newWarningHandler(App[*fake, struct{}]{Name: "fake", Abilities: warning(talkative)}, nil, fakeScheme()))
 	req := asked(t, nil, generation(1))
 	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 0 {
-		t.Errorf("nobody knows a kind without a name, got %v", answer)
+		t.Errorf("a kind without a name is unknown, got %v", answer)
 	}
 	req.Kind = metav1.GroupVersionKind(fakeKind)
 	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 1 {

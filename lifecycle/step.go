@@ -42,7 +42,7 @@ type Cause string
 const (
 	// CauseSpecChange means that the user changed the spec.
 	CauseSpecChange Cause = "SpecChange"
-	// CauseDrift means that somebody else changed an object of the operator.
+	// CauseDrift means that another user or controller changed an object of the operator.
 	CauseDrift Cause = "Drift"
 	// CauseFault means that something failed, such as a node or a pod.
 	CauseFault Cause = "Fault"

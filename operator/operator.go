@@ -90,7 +90,7 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// Main is the program: it runs the command line, with further commands, until it ends or the process is told to stop,
+// Main is the program: it runs the command line, with further commands, until it ends or the process receives a signal to stop,
 // and exits with 1 on failure.
 func Main(o Options, further ...*cobra.Command) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -56,7 +56,7 @@ func TestPlanText(t *testing.T) {
 			{Step: step("Serving", ""), IsWait: true, Expected: metav1.Duration{Duration: 90 * time.Second}},
 			{Step: step("Remove", lifecycle.ClassDestructive), Held: []lifecycle.Refusal{{Gate: "KeepsQuorum", Message: "only 1 of 3."}}},
 		},
-	}, Paused: true, Unknowns: []string{"Nobody knows."}, Resources: []preview.Resource{
+	}, Paused: true, Unknowns: []string{"The outcome is unknown."}, Resources: []preview.Resource{
 		{Verb: "Configured", Kind: "Service", Name: "e", Fields: []preview.Field{{Path: "spec.type", From: `"A"`, To: `"B"`}, {Path: "spec.x", To: "1"}}},
 		{Verb: "Configured", Kind: "Secret", Name: "e", Fields: []preview.Field{{Path: "data.key"}}},
 	}}
@@ -76,7 +76,7 @@ It is paused: Governor takes no step until it is resumed.
     ~ change Secret e
         data.key
 Then: it waits until the gate opens.
-Not known: Nobody knows.
+Not known: The outcome is unknown.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
@@ -98,7 +98,7 @@ func TestAStepThatFailedAgainAndAgain(t *testing.T) {
 	}
 }
 
-// Who objected has not let the step pass, and in a sentence there is one full stop.
+// The gates that refuse are named, and the sentence ends with one full stop.
 func TestARefusal(t *testing.T) {
 	e := history.Entry{
 		Result: history.Refused, Message: "nights/MaintenanceWindow: closed", HeldBy: "nights/MaintenanceWindow", Policies: []string{"nights", "pace"},
@@ -113,7 +113,7 @@ func TestARefusal(t *testing.T) {
 	}
 }
 
-// A story is told from where it began: the same generation, without a long pause.
+// A history begins where the change began: the same generation, without a long pause.
 func TestChapter(t *testing.T) {
 	at := func(minute int, generation int64) history.Entry {
 		return history.Entry{At: time.Unix(int64(minute)*60, 0), Generation: generation}
@@ -142,7 +142,7 @@ func TestBrief(t *testing.T) {
 		4 * time.Millisecond: "4ms", 1500 * time.Millisecond: "1.5s", 75 * time.Second: "1m15s", 95 * time.Minute: "1h35m",
 	} {
 		if got := brief(d); got != want {
-			t.Errorf("%v is told as %q, want %q", d, got, want)
+			t.Errorf("%v is printed as %q, want %q", d, got, want)
 		}
 	}
 }

@@ -27,7 +27,7 @@ func TestMaintenanceNamesNodes(t *testing.T) {
 		"NoLabel":   {"other labels", &v1alpha1.NodeMaintenance{Selector: rack}, map[string]string{"rack": "8"}, false, ""},
 		"Unknown":   {"unknown labels", &v1alpha1.NodeMaintenance{Selector: rack}, nil, false, ""},
 		"Either":    {"one of both is enough", &v1alpha1.NodeMaintenance{Nodes: []string{"n1"}, Selector: rack}, nil, true, ""},
-		"Nobody":    {"a policy about something else", nil, map[string]string{}, false, ""},
+		"Nothing":   {"a policy about something else", nil, map[string]string{}, false, ""},
 		"BrokenOne": {"a selector that cannot be read names nothing", &v1alpha1.NodeMaintenance{Selector: broken}, map[string]string{"rack": "7"}, false, "spec.nodeMaintenance.selector selects nothing"},
 	}
 	for name, c := range cases {

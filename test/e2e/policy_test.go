@@ -87,7 +87,7 @@ func TestUpgradeWaitsForApproval(t *testing.T) {
 	plan := c.preview(t, func(*etcdv1.EtcdClusterSpec) {})
 	a := c.approval(t, plan)
 	forged := a.DeepCopy()
-	forged.Spec.Approver = "somebody-else"
+	forged.Spec.Approver = "another-user"
 	if err := api.Create(t.Context(), forged); !apierrors.IsForbidden(err) {
 		t.Errorf("approved in the name of another: %v", err)
 	}

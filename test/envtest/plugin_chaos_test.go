@@ -157,7 +157,7 @@ func TestChaosEndsWhenNothingHeals(t *testing.T) {
 	if n := strings.Count(said, "ChaosBegins"); n > 1 {
 		t.Errorf("it went on after the violation:\n%s", said)
 	}
-	expect(t, namespace, 1, []string{"forbidden"}, append(run, "--budget", "1", "--as", "nobody")...)
+	expect(t, namespace, 1, []string{"forbidden"}, append(run, "--budget", "1", "--as", "stranger")...)
 }
 
 // Ctrl-C ends an experiment with a report.

@@ -39,8 +39,8 @@ func (s *Subject) policies(ctx context.Context, object *unstructured.Unstructure
 }
 
 // refusals are the freezes and windows that hold a disruption, and whatever holds the
-// repair after it. That somebody must approve Governor's own disruptions is no refusal: a
-// person asks for this one.
+// repair after it. A rule that Governor's own disruptions
+// need an Approval is no refusal: a person requests this one.
 func (s *Subject) refusals(selecting policy.Set, about policy.Object) []lifecycle.Refusal {
 	step := lifecycle.Step{Name: "Chaos", Class: lifecycle.ClassDisruptive, Intent: lifecycle.IntentChange}
 	approved := func() policy.ApprovalCheck { return policy.ApprovalCheck{Approval: &history.Approval{}} }

@@ -28,7 +28,7 @@ type Experiment struct {
 	// Seed decides which manipulations are done, in which order and to which objects.
 	Seed uint64
 	Now  func() time.Time
-	// Progress gets a sentence for everything that happens; nil if nobody reads it.
+	// Progress gets a sentence for everything that happens; nil if it is not read.
 	Progress func(string)
 }
 

@@ -50,7 +50,7 @@ func (d Driver) call(ctx context.Context, method, url string, body, into any) er
 
 func meaning(status int, answer []byte) error {
 	said := struct{ Error string }{}
-	_ = json.Unmarshal(answer, &said) // who says nothing readable has said nothing
+	_ = json.Unmarshal(answer, &said) // an unreadable answer counts as none
 	switch {
 	case status < http.StatusMultipleChoices:
 		return nil

@@ -60,7 +60,7 @@ func TestLivesThatEnd(t *testing.T) {
 	sim.RunSeeds(t, l, 500)
 }
 
-// What becomes of a bar, and what its number is, nobody can foretell: only that it is there, measured or away.
+// The model cannot predict the sweetness or the number of a bar, only that it exists, is measured or is gone.
 func TestEffects(t *testing.T) {
 	plannertest.Effects(t, plannertest.ModelCheck[*v1.Candy, candy.World]{Scenario: life(), Normalize: func(seen candy.World, s lifecycle.Step) any {
 		if seen.Job == nil || s.Name == "MachineAnswers" {

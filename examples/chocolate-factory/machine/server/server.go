@@ -142,7 +142,7 @@ func read(r *http.Request, into any) error {
 
 func write(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(what) // who does not listen any more is not told
+	_ = json.NewEncoder(w).Encode(what) // the client may be gone
 }
 
 func refuse(w http.ResponseWriter, code int, err error) {

@@ -66,8 +66,8 @@ func TestOneJobAtATime(t *testing.T) {
 	h.ask(http.StatusNotFound, http.MethodGet, "/jobs/b", "")
 }
 
-// Who holds the machine and is not heard of any more loses it.
-func TestAJobThatNobodyAsksAboutIsForgotten(t *testing.T) {
+// A client that holds the machine and is silent loses it.
+func TestSilentClientLosesTheMachine(t *testing.T) {
 	h := open(t)
 	h.ask(http.StatusOK, http.MethodPut, "/jobs/a", `{"number":1,"sugar":500}`)
 	h.ask(http.StatusOK, http.MethodPut, "/jobs/b", `{"number":1,"sugar":500}`)
