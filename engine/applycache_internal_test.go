@@ -40,7 +40,7 @@ func TestWhatIsAsItWasIsNotProvidedAgain(t *testing.T) {
 		"Object":  {"the object was changed", func(_ *engine[*fake, town], obj *fake, _ *town) { obj.ResourceVersion = "2" }, 2},
 		"Another": {"it is another of the same name", func(_ *engine[*fake, town], obj *fake, _ *town) { obj.UID = "v" }, 2},
 		"Heard":   {"something that belongs to it was changed", func(e *engine[*fake, town], _ *fake, _ *town) { e.applyCache.Heard(key) }, 2},
-		"Gone":    {"nothing is known of who was away", func(e *engine[*fake, town], _ *fake, _ *town) { e.applyCache.Forget(key) }, 2},
+		"Gone":    {"an absent object has no entry", func(e *engine[*fake, town], _ *fake, _ *town) { e.applyCache.Forget(key) }, 2},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -87,8 +87,8 @@ func declaration(obj runtime.Object) map[string]any {
 	return all
 }
 
-// holding says which policies hold the first step that any of them holds, in a sentence
-// for who declares the object; empty if none does.
+// holding names the policies that hold the first held step, in a sentence for the user who
+// applies the object; empty if none does.
 func holding(p preview.Plan) string {
 	const limit = 256
 	for _, s := range p.Steps {

@@ -64,7 +64,7 @@ var scenes = []scene{
 			"kubectl -n " + namespace + " delete pvc -l " + etcd.LabelMember + "=LEADER --wait=false",
 			"kubectl -n " + namespace + " delete pod LEADER-0 --grace-period=0 --force",
 		},
-		shows:      "it can never come back as who it was: it is taken out of the cluster, and a new member takes its place",
+		shows:      "it has lost its identity with its data: Governor removes it from the cluster and adds a new member",
 		until:      replaced(3),
 		afterwards: []string{"kubectl governor why etcd " + name + " -n " + namespace},
 	},

@@ -39,7 +39,7 @@ func serve(size int) func(before, now view) bool {
 	}
 }
 
-// replaced holds when, besides, who led before is not a member any more.
+// replaced holds when all serve and the earlier leader is not a member any more.
 func replaced(size int) func(before, now view) bool {
 	return func(before, v view) bool {
 		gone := !slices.ContainsFunc(v.object.Status.Members, func(m etcdv1.MemberStatus) bool { return m.Name == before.object.Status.Leader })

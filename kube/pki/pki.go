@@ -1,5 +1,5 @@
 // Package pki issues certificates and their keys. It decides nothing: the caller says what
-// is issued, who signs it, and how long it is valid.
+// is issued, which authority signs it, and how long it is valid.
 package pki
 
 import (

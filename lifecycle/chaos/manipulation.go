@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Actor is who does it.
+// Actor is the kind of user or program that makes the manipulation.
 type Actor string
 
 // The actors.
@@ -73,7 +73,7 @@ const (
 type Manipulation struct {
 	// Name is unique in a catalogue: the object, the verb and the detail, with dashes.
 	Name string
-	// Actor is who does it.
+	// Actor is the kind of user or program that makes the manipulation.
 	Actor Actor
 	// Object is what it touches.
 	Object Object

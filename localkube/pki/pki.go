@@ -87,7 +87,7 @@ func (a *Authority) read() error {
 	return nil
 }
 
-// Identity is who a certificate is for.
+// Identity is the subject of a certificate.
 type Identity struct {
 	// User is the common name: the user that the API server sees.
 	User string

@@ -167,7 +167,7 @@ func names(holders map[string]*slot) string {
 	return strings.Join(slices.Sorted(maps.Keys(holders)), ", ")
 }
 
-// Crowd says, if no slot is free now, who has them.
+// Crowd returns the holders of all slots if none is free.
 func (b *Budget) Crowd() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -44,7 +44,7 @@ func TestIndexed(t *testing.T) {
 		"Not":      {"nor all but one", selecting(lifecycle.LabelInstance + "!=a"), "", nil},
 		"Other":    {"nor another label", client.MatchingLabels{lifecycle.LabelApp: "x"}, "", nil},
 		"All":      {"everything is everything", client.InNamespace("n"), "", nil},
-		"Owner":    {"who looks up by another index does that", client.MatchingFields{"owner": "u"}, "owner=u", nil},
+		"Owner":    {"a lookup by another index stays one", client.MatchingFields{"owner": "u"}, "owner=u", nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,7 +19,7 @@ type SpecManagers struct {
 	known map[types.NamespacedName]authorship
 }
 
-// authorship is who wrote a spec last, and the entries that it was read from.
+// authorship is the last writer of a spec, and the managedFields entries that name it.
 type authorship struct {
 	name    string
 	entries []uint64

@@ -34,7 +34,7 @@ type Store struct {
 	mu     sync.Mutex
 	byName map[string]*policy.Policy
 	fleets map[schema.GroupKind]Fleet
-	// holding are the policies that hold a step of an object, by who it is.
+	// holding are the policies that hold a step of an object, by the object's key.
 	holding map[string][]string
 	// waves wake the objects that wait for a wave before theirs.
 	waves map[string]func()

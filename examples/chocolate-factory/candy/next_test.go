@@ -60,7 +60,7 @@ func TestNext(t *testing.T) {
 		"TooSweet":    {"what is not is disposed of", wanted(), holding(bar(700, 500)), "Dispose bar-1 OutOfTolerance"},
 		"NotSweet":    {"in either direction", wanted(), holding(bar(600, 500)), "Dispose bar-1 OutOfTolerance"},
 		"Off":         {"a sensor that misreads its reference is not believed", wanted(), holding(bar(700, 560)), "SensorTrusted bar-1 SensorOff"},
-		"Exhausted":   {"who gives up leaves the machine to others", wanted(), failed, "Rest TooManyBadBars"},
+		"Exhausted":   {"a candy that gives up releases the machine", wanted(), failed, "Rest TooManyBadBars"},
 		"Deleted":     {"the machine is released", deleted, holding(soft), "Release Deleted"},
 		"Gone":        {"then the candy goes", deleted, candy.World{Answers: true}, " Released"},
 		"DeadMachine": {"a dead machine is waited for", deleted, candy.World{}, "MachineAnswers MachineAway"},
