@@ -60,11 +60,10 @@ func (s *supervisor[T, W]) Start(ctx context.Context) error {
 func (s *supervisor[T, W]) once(ctx context.Context, log logr.Logger, gvk schema.GroupVersionKind) {
 	running.WithLabelValues(s.app.Name).Set(0)
 	log.Info("waiting for the CRD", "kind", gvk.Kind, "group", gvk.Group)
-	d, err := s.operator.kinds.Appear(ctx, gvk)
-	if err == nil {
-		log.Info("running", "crd", d.Name)
-		err = s.operator.kinds.During(ctx, d, s.run)
-	}
+	err := s.operator.kinds.While(ctx, gvk, func(ctx context.Context) error {
+		log.Info("running", "kind", gvk.Kind, "group", gvk.Group)
+		return s.run(ctx)
+	})
 	if err != nil && ctx.Err() == nil {
 		log.Error(err, "the application could not run and will be started again", "in", again)
 		pause(ctx, again)

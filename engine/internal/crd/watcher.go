@@ -82,6 +82,21 @@ func (k *Watcher) next() <-chan struct{} {
 	return k.changed
 }
 
+// IsAbsent reports whether the kind has no definition.
+func (k *Watcher) IsAbsent(ctx context.Context, gvk schema.GroupVersionKind) (bool, error) {
+	_, state, err := k.find(ctx, gvk)
+	return err == nil && state == absent, err
+}
+
+// While waits until the API server serves the kind, and calls run. The context of run ends when the definition is gone.
+func (k *Watcher) While(ctx context.Context, gvk schema.GroupVersionKind, run func(context.Context) error) error {
+	d, err := k.appear(ctx, gvk)
+	if err != nil {
+		return err
+	}
+	return k.during(ctx, d, run)
+}
+
 // defined identifies one definition; one that was removed and made again is
 // another.
 type defined struct {
@@ -89,13 +104,13 @@ type defined struct {
 	uid  types.UID
 }
 
-// Appear blocks until the kind is served. A definition that is being deleted is served too: its objects may wait for this
+// appear blocks until the kind is served. A definition that is being deleted is served too: its objects may wait for this
 // operator to remove a finalizer, also when it was started after the deletion.
-func (k *Watcher) Appear(ctx context.Context, gvk schema.GroupVersionKind) (defined, error) {
+func (k *Watcher) appear(ctx context.Context, gvk schema.GroupVersionKind) (defined, error) {
 	wait := establishing
 	for {
 		changed := k.next()
-		d, state, err := k.Find(ctx, gvk)
+		d, state, err := k.find(ctx, gvk)
 		if err != nil || state == served {
 			return d, err
 		}
@@ -132,8 +147,8 @@ func (k *Watcher) vanish(ctx context.Context, d defined) {
 	}
 }
 
-// During runs something as long as the definition exists.
-func (k *Watcher) During(ctx context.Context, d defined, run func(context.Context) error) error {
+// during runs something as long as the definition exists.
+func (k *Watcher) during(ctx context.Context, d defined, run func(context.Context) error) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() {
@@ -151,20 +166,20 @@ func (k *Watcher) During(ctx context.Context, d defined, run func(context.Contex
 type state int
 
 const (
-	// Absent means that there is no such definition.
-	Absent state = iota
+	// absent means that there is no such definition.
+	absent state = iota
 	accepted
 	served
 )
 
-// Find returns the definition of the kind, and whether the API server serves it.
-func (k *Watcher) Find(ctx context.Context, gvk schema.GroupVersionKind) (defined, state, error) {
+// find returns the definition of the kind, and whether the API server serves it.
+func (k *Watcher) find(ctx context.Context, gvk schema.GroupVersionKind) (defined, state, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(definition().GroupVersionKind())
 	if err := k.mgr.GetCache().List(ctx, all); err != nil {
-		return defined{}, Absent, fmt.Errorf("cannot list custom resource definitions: %w", err)
+		return defined{}, absent, fmt.Errorf("cannot list custom resource definitions: %w", err)
 	}
-	best := Absent
+	best := absent
 	for _, d := range all.Items {
 		if !strings.HasSuffix(d.Name, "."+gvk.Group) {
 			continue

@@ -91,9 +91,9 @@ func TestFind(t *testing.T) {
 		err     error
 		want    state
 	}{
-		"Absent":   {"there is no definition", "", false, nil, Absent},
+		"Absent":   {"there is no definition", "", false, nil, absent},
 		"Another":  {"another kind of the group is defined", "gems.example.com", true, nil, accepted},
-		"Foreign":  {"another group has such a kind", "rings.example.org", true, nil, Absent},
+		"Foreign":  {"another group has such a kind", "rings.example.org", true, nil, absent},
 		"Accepted": {"discovery does not know it yet", "rings.example.com", false, nil, accepted},
 		"Outage":   {"discovery does not answer", "rings.example.com", true, errors.New("connection refused"), accepted},
 		"Served":   {"it is served", "rings.example.com", true, nil, served},
@@ -106,21 +106,21 @@ func TestFind(t *testing.T) {
 			if c.defined != "" {
 				a.define(t, c.defined, "1")
 			}
-			if _, got, err := NewWatcher(a).Find(t.Context(), ringKind); err != nil || got != c.want {
+			if _, got, err := NewWatcher(a).find(t.Context(), ringKind); err != nil || got != c.want {
 				t.Errorf("%s: got %v, want %v, %v", c.reason, got, c.want, err)
 			}
 		})
 	}
 }
 
-// Appear returns when the kind is served: after the definition, and after discovery knows it.
+// appear returns when the kind is served: after the definition, and after discovery knows it.
 func TestAppearWaitsUntilTheKindIsServed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI(t)
 		w := NewWatcher(a)
 		found := make(chan defined, 1)
 		go func() {
-			if d, err := w.Appear(t.Context(), ringKind); err == nil {
+			if d, err := w.appear(t.Context(), ringKind); err == nil {
 				found <- d
 			}
 		}()
@@ -138,7 +138,7 @@ func TestAppearWaitsUntilTheKindIsServed(t *testing.T) {
 	})
 }
 
-// During ends when the definition is removed, or replaced by another of the name.
+// during ends when the definition is removed, or replaced by another of the name.
 func TestDuringEndsWithTheDefinition(t *testing.T) {
 	for name, replaced := range map[string]bool{"Removed": false, "Replaced": true} {
 		t.Run(name, func(t *testing.T) {
@@ -147,13 +147,13 @@ func TestDuringEndsWithTheDefinition(t *testing.T) {
 				a.served.Store(true)
 				a.define(t, "rings.example.com", "1")
 				w := NewWatcher(a)
-				d, err := w.Appear(t.Context(), ringKind)
+				d, err := w.appear(t.Context(), ringKind)
 				if err != nil {
 					t.Fatal(err)
 				}
 				ended := make(chan error, 1)
 				go func() {
-					ended <- w.During(t.Context(), d, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+					ended <- w.during(t.Context(), d, func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
 				}()
 				w.signal() // another definition has changed
 				synctest.Wait()
@@ -178,7 +178,7 @@ func TestDuringReturnsTheError(t *testing.T) {
 	a := newAPI(t)
 	a.define(t, "rings.example.com", "1")
 	broken := errors.New("it could not run")
-	if err := NewWatcher(a).During(t.Context(), defined{"rings.example.com", "1"}, func(context.Context) error { return broken }); !errors.Is(err, broken) {
+	if err := NewWatcher(a).during(t.Context(), defined{"rings.example.com", "1"}, func(context.Context) error { return broken }); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,30 +14,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-
-	"github.com/governor-dev/governor/engine/internal/crd"
 )
 
 // watchAgain is how long a failed watch waits before the next attempt.
 const watchAgain = 5 * time.Second
 
+// Kinds knows which kinds the API server serves; [crd.Watcher] implements it.
+type Kinds interface {
+	// IsAbsent reports whether the kind has no CRD.
+	IsAbsent(ctx context.Context, gvk schema.GroupVersionKind) (bool, error)
+	// While waits until the kind is served, and calls run until its CRD is gone.
+	While(ctx context.Context, gvk schema.GroupVersionKind, run func(context.Context) error) error
+}
+
 // Cache keeps all objects of one of the operator's own kinds in memory, while its CRD
 // exists. There is one for the whole process.
 type Cache struct {
 	Mgr   manager.Manager
-	Kinds *crd.Watcher
+	Kinds Kinds
 	Gvk   schema.GroupVersionKind
 	Blank client.Object
-	// options say which of the objects, and indices what they are found by.
+	// Options select the objects, and Indices are the fields by which they are found.
 	Options cache.Options
 	Indices map[string]client.IndexerFunc
-	// changed is called with an object as it was and as it is; nil where there is none.
+	// Changed is called with the old and the new object; nil where there is none.
 	Changed func(old, now client.Object)
-	// complete is called when all objects are known, also that there are none.
+	// Complete is called when all objects are known, also if there are none.
 	Complete func(ctx context.Context)
 
 	store atomic.Pointer[cache.Cache]
-	// known is closed once it is known which objects there are.
+	// Known is closed after the first Complete.
 	Known chan struct{}
 	once  sync.Once
 }
@@ -61,25 +67,20 @@ func (s *Cache) Start(ctx context.Context) error {
 
 // whenThere waits for the CRD and keeps its objects until it is gone.
 func (s *Cache) whenThere(ctx context.Context) error {
-	_, state, err := s.Kinds.Find(ctx, s.Gvk)
+	absent, err := s.Kinds.IsAbsent(ctx, s.Gvk)
 	if err != nil {
 		return err
 	}
-	if state == crd.Absent {
+	if absent {
 		s.Complete(ctx)
 		s.settle()
 	}
-	d, err := s.Kinds.Appear(ctx, s.Gvk)
-	if err != nil {
-		return err
-	}
-	return s.Kinds.During(ctx, d, s.keep)
+	return s.Kinds.While(ctx, s.Gvk, s.keep)
 }
 
 func (s *Cache) settle() { s.once.Do(func() { close(s.Known) }) }
 
-// Await returns when it is known which objects there are. An operator that cannot see
-// what it is forbidden does nothing.
+// Await returns when all objects are known. An operator that does not know the policies takes no step.
 func (s *Cache) Await(ctx context.Context) {
 	select {
 	case <-s.Known:
@@ -114,7 +115,7 @@ func (s *Cache) keep(ctx context.Context) error {
 	}
 }
 
-// listen hears of every object.
+// listen reports every object to Changed, and returns after the first list.
 func (s *Cache) listen(ctx context.Context, store cache.Cache) error {
 	informer, err := store.GetInformer(ctx, s.Blank)
 	if err != nil {
@@ -139,7 +140,7 @@ func (s *Cache) listen(ctx context.Context, store cache.Cache) error {
 	return nil
 }
 
-// List reads what is known; nothing is if there is no CRD. The objects are not copies.
+// List reads the objects from memory; there are none without a CRD. The objects are not copies.
 func (s *Cache) List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error {
 	store := s.store.Load()
 	if store == nil {
