@@ -14,29 +14,26 @@ import (
 func bypassCommand(s *session) *cobra.Command {
 	var reason string
 	var end bool
+	var which selection
 	cmd := &cobra.Command{
-		Use:   "bypass TYPE/NAME",
+		Use:   "bypass",
 		Short: "Let the steps of an object pass all policies, in an emergency",
 		Long: `Let the steps of an object pass the windows, freezes, approvals and waves of all policies,
 until --end. It needs the verb "bypass" on operationpolicies.governor.dev in the object's
 namespace. The history records your user name and the reason.`,
 		Example: `  kubectl governor bypass etcd/my-cluster --reason "the disk is full, INC-4711"
   kubectl governor bypass etcd/my-cluster --end`,
-		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if end == (strings.TrimSpace(reason) != "") {
 				return errors.New("give a reason with --reason, or end the bypass with --end")
 			}
-			t, err := s.subject(args)
-			if err != nil {
-				return err
-			}
-			return s.bypass(cmd.Context(), t, reason)
+			return which.each(s, args, func(t *target) error { return s.bypass(cmd.Context(), t, reason) })
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "the reason, for the history")
 	cmd.Flags().BoolVar(&end, "end", false, "let the policies hold the object again")
+	which.add(cmd)
 	return cmd
 }
 

@@ -7,10 +7,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"text/template"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 )
 
@@ -19,26 +22,51 @@ const (
 	formatText = "text"
 	formatWide = "wide"
 	formatName = "name"
+	// The formats with a template are those of kubectl.
+	formatJSONPath = "jsonpath="
+	formatTemplate = "go-template="
 )
 
 // output is the flag -o.
 type output struct {
 	format string
 	known  []string
+	// template is the parsed template of the format, if it has one.
+	template interface{ Execute(io.Writer, any) error }
 }
 
 // add adds the flag, with the formats of this command in addition to JSON and YAML.
 func (o *output) add(cmd *cobra.Command, more ...string) {
-	o.known = append([]string{formatText, "json", "yaml"}, more...)
+	o.known = append([]string{formatText, "json", "yaml", formatJSONPath + "TEMPLATE", formatTemplate + "TEMPLATE"}, more...)
 	cmd.Flags().StringVarP(&o.format, "output", "o", formatText, strings.Join(o.known, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.known, cobra.ShellCompDirectiveNoFileComp))
 	before := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains(o.known, o.format) {
-			return fmt.Errorf("-o %s is not known: use %s", o.format, strings.Join(o.known, ", "))
+		if err := o.parse(); err != nil {
+			return err
 		}
 		return before(cmd, args)
 	}
+}
+
+// parse reads the template of -o, or checks that the format is known.
+func (o *output) parse() (err error) {
+	if text, ok := strings.CutPrefix(o.format, formatJSONPath); ok {
+		path := jsonpath.New("output").AllowMissingKeys(true)
+		o.template = path
+		if !strings.Contains(text, "{") {
+			text = "{" + text + "}"
+		}
+		err = path.Parse(text)
+	} else if text, ok := strings.CutPrefix(o.format, formatTemplate); ok {
+		o.template, err = template.New("output").Parse(text)
+	} else if !slices.Contains(o.known, o.format) {
+		return fmt.Errorf("-o %s is not known: use %s", o.format, strings.Join(o.known, ", "))
+	}
+	if err != nil {
+		return fmt.Errorf("-o %s cannot be read: %w", o.format, err)
+	}
+	return nil
 }
 
 func (o *output) wide() bool { return o.format == formatWide }
@@ -53,11 +81,26 @@ func (o *output) write(s *session, value any, text func()) error {
 		return nil
 	}
 	raw, err := json.MarshalIndent(value, "", "  ")
+	if o.template != nil {
+		return o.fill(s, raw, err)
+	}
 	if o.format == "yaml" {
 		raw, err = yaml.Marshal(value)
 	}
 	if err == nil {
 		_, err = fmt.Fprintln(s.Out, strings.TrimRight(string(raw), "\n"))
+	}
+	return err
+}
+
+// fill prints the template, filled in with the fields as JSON has them.
+func (o *output) fill(s *session, raw []byte, err error) error {
+	var fields any
+	if err == nil {
+		err = utiljson.Unmarshal(raw, &fields)
+	}
+	if err == nil {
+		err = o.template.Execute(s.Out, fields)
 	}
 	return err
 }

@@ -20,27 +20,28 @@ func resumeCommand(s *session) *cobra.Command {
 
 // switchCommand sets the annotation to the value; nil removes it.
 func switchCommand(s *session, use, short string, value any, done string) *cobra.Command {
-	return &cobra.Command{
-		Use:               use + " TYPE/NAME",
-		Short:             short,
-		Example:           "  kubectl governor " + use + " etcd/my-cluster",
-		Args:              cobra.RangeArgs(1, 2),
+	var which selection
+	cmd := &cobra.Command{
+		Use:   use,
+		Short: short,
+		Example: "  kubectl governor " + use + " etcd/my-cluster\n" +
+			"  kubectl governor " + use + " etcd -l team=shop",
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.subject(args)
-			if err != nil {
-				return err
-			}
-			if err := t.annotate(cmd.Context(), lifecycle.AnnotationPaused, value); err != nil {
-				return err
-			}
-			s.say("%s %s", t, done)
-			if value == nil && pausedBySpec(t) {
-				s.say("but spec.paused is true: Governor changes nothing until it is false")
-			}
-			return nil
+			return which.each(s, args, func(t *target) error {
+				if err := t.annotate(cmd.Context(), lifecycle.AnnotationPaused, value); err != nil {
+					return err
+				}
+				s.say("%s %s", t, done)
+				if value == nil && pausedBySpec(t) {
+					s.say("but spec.paused is true: Governor changes nothing until it is false")
+				}
+				return nil
+			})
 		},
 	}
+	which.add(cmd)
+	return cmd
 }
 
 func (t *target) annotate(ctx context.Context, key string, value any) error {

@@ -14,22 +14,21 @@ import (
 )
 
 func revokeCommand(s *session) *cobra.Command {
-	return &cobra.Command{
-		Use:   "revoke TYPE/NAME",
+	var which selection
+	cmd := &cobra.Command{
+		Use:   "revoke",
 		Short: "Delete all approvals of an object",
 		Long: `Delete all approvals of an object, whichever user gave them. Governor finishes a step that
 has begun; policies hold the next one again.`,
-		Example:           "  kubectl governor revoke etcd/my-cluster",
-		Args:              cobra.RangeArgs(1, 2),
+		Example: `  kubectl governor revoke etcd/my-cluster
+  kubectl governor revoke etcd -l team=shop`,
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := s.subject(args)
-			if err != nil {
-				return err
-			}
-			return s.revoke(cmd.Context(), t)
+			return which.each(s, args, func(t *target) error { return s.revoke(cmd.Context(), t) })
 		},
 	}
+	which.add(cmd)
+	return cmd
 }
 
 func (s *session) revoke(ctx context.Context, t *target) error {

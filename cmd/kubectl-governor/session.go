@@ -29,12 +29,20 @@ type target struct {
 	*unstructured.Unstructured
 
 	mapping *meta.RESTMapping
-	client  dynamic.ResourceInterface
-	all     dynamic.Interface
+	// qualified adds the namespace to the text.
+	qualified bool
+	client    dynamic.ResourceInterface
+	all       dynamic.Interface
 }
 
 // String returns the object as kind/name.
-func (t *target) String() string { return strings.ToLower(t.GetKind()) + "/" + t.GetName() }
+func (t *target) String() string {
+	text := strings.ToLower(t.GetKind()) + "/" + t.GetName()
+	if t.qualified {
+		text += " in " + t.GetNamespace()
+	}
+	return text
+}
 
 // find reads the object of TYPE/NAME or TYPE NAME.
 func (s *session) find(args []string) (*target, error) {

@@ -15,6 +15,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/client-go/dynamic"
 
@@ -27,6 +28,7 @@ type status struct {
 	output
 
 	everywhere, watch bool
+	selector          string
 }
 
 func statusCommand(s *session) *cobra.Command {
@@ -47,6 +49,9 @@ change.`,
   # all etcd clusters, with versions and members
   kubectl governor status etcd -o wide
 
+  # all objects with a label
+  kubectl governor status -l team=shop
+
   # one cluster, its members, pods and volumes
   kubectl governor status etcd/my-cluster
 
@@ -58,6 +63,7 @@ change.`,
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&st.everywhere, "all-namespaces", "A", false, "list objects of all namespaces")
+	f.StringVarP(&st.selector, "selector", "l", "", "list objects with these labels, such as team=shop")
 	f.BoolVarP(&st.watch, "watch", "w", false, "watch, and show every change")
 	st.add(cmd, formatWide, formatName)
 	return cmd
@@ -69,8 +75,8 @@ func (s *status) run(ctx context.Context, args []string) error {
 	}
 	switch {
 	case len(args) == 2 || len(args) == 1 && strings.Contains(args[0], "/"):
-		if s.everywhere {
-			return errors.New("--all-namespaces cannot be used with one object")
+		if s.everywhere || s.selector != "" {
+			return errors.New("--all-namespaces and --selector cannot be used with one object")
 		}
 		return s.one(ctx, args)
 	case len(args) == 1:
@@ -81,6 +87,9 @@ func (s *status) run(ctx context.Context, args []string) error {
 
 // list shows all objects of the type, or of all governed kinds.
 func (s *status) list(ctx context.Context, only string) error {
+	if _, err := labels.Parse(s.selector); err != nil {
+		return fmt.Errorf("--selector %s cannot be read: %w", s.selector, err)
+	}
 	kinds, err := s.chosen(only)
 	if err != nil {
 		return err
@@ -98,7 +107,7 @@ func (s *status) list(ctx context.Context, only string) error {
 	}
 	var sources []source
 	for _, k := range kinds {
-		sources = append(sources, source{kind: k.GroupVersionResource, namespace: namespace})
+		sources = append(sources, source{kind: k.GroupVersionResource, namespace: namespace, labels: s.selector})
 	}
 	found, faults := fetch(ctx, client, sources)
 	if err := missing(ctx, client, namespace, found); err != nil {

@@ -16,9 +16,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
 	"github.com/governor-dev/governor/test/fakeapp"
@@ -187,6 +190,50 @@ func TestPluginPausesAndPrintsStatus(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// Commands that act on objects take several, by name or by label, as kubectl does.
+func TestPluginActsOnSelectedObjects(t *testing.T) {
+	namespace, other := newNamespace(t), newNamespace(t)
+	for _, name := range []string{"a", "b", "c"} {
+		newMemcached(t, namespace, name, 1)
+	}
+	newMemcached(t, other, "a", 1)
+	for _, c := range []client.ObjectKey{{Namespace: namespace, Name: "a"}, {Namespace: namespace, Name: "b"}, {Namespace: other, Name: "a"}} {
+		m := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name}}
+		must(t, api.Patch(t.Context(), m, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"team":"`+namespace+`"}}}`))))
+	}
+	selector := "team=" + namespace
+	if said := expect(t, namespace, 0, []string{"memcached/a", "memcached/b"}, "status", "-l", selector); strings.Contains(said, "memcached/c") {
+		t.Errorf("c has no such label:\n%s", said)
+	}
+	expect(t, namespace, 0, []string{"memcached/a paused", "memcached/b paused"}, "pause", "memcached", "-l", selector)
+	expect(t, namespace, 0, []string{"memcached/a in " + other + " paused"}, "pause", "memcached", "-l", selector, "-A")
+	expect(t, namespace, 0, []string{"memcached/a resumed", "memcached/c resumed"}, "resume", "memcached/a", "memcached/c")
+	expect(t, namespace, 0, []string{"No object has the labels team=none"}, "pause", "memcached", "-l", "team=none")
+	expect(t, namespace, 1, []string{"--selector team=( cannot be read"}, "status", "-l", "team=(")
+	expect(t, namespace, 1, []string{"--all-namespaces needs --selector"}, "pause", "memcached/a", "-A")
+	expect(t, namespace, 1, []string{"name cannot be provided when a selector is specified"}, "pause", "memcached", "a", "-l", selector)
+	expect(t, namespace, 1, []string{"is not run by Governor"}, "pause", "memcached/a", "namespace/"+namespace)
+	expect(t, namespace, 1, []string{"no name was specified"}, "pause", "memcached")
+}
+
+// Templates of kubectl work on the fields that -o json prints.
+func TestPluginFillsTemplates(t *testing.T) {
+	namespace := previews(t, 1).namespace
+	newMemcached(t, namespace, "m", 2)
+	reaches(t, namespace, "m", lifecycle.ConditionReady, metav1.ConditionFalse, "RollingOut")
+	for format, want := range map[string]string{
+		`jsonpath={range [*]}{.object}={.reason}{"\n"}{end}`:   "memcached/m=RollingOut\n",
+		`jsonpath=[0].object`:                                  "memcached/m",
+		`go-template={{range .}}{{.object}} {{.ready}}{{end}}`: "memcached/m False",
+	} {
+		if said, code := plugin(t, namespace, "status", "memcached", "-o", format); said != want || code != 0 {
+			t.Errorf("%s: %q, exit code %d; want %q", format, said, code, want)
+		}
+	}
+	expect(t, namespace, 1, []string{"cannot be read"}, "status", "-o", "jsonpath={.a")
+	expect(t, namespace, 1, []string{"-o jsonn is not known: use text, json, yaml, jsonpath=TEMPLATE"}, "status", "-o", "jsonn")
 }
 
 // The plugin lists a fleet in a second, with one request per kind.
