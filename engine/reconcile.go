@@ -41,6 +41,7 @@ type engine[T lifecycle.Resource, W any] struct {
 	progress *progress
 	objectState[W]
 	specManagers *caching.SpecManagers
+	references   *references
 	gvk          schema.GroupVersionKind
 
 	revisions *revision.Store
@@ -61,7 +62,7 @@ func newEngine[T lifecycle.Resource, W any](
 	}
 	applier := apply.New(app.Name, c, live, t, app.Owns, schemas.OpenAPIV3WithContext(context.Background()))
 	return &engine[T, W]{
-		app: app, operator: op, client: c, tracker: t, specManagers: names, gvk: gvk,
+		app: app, operator: op, client: c, tracker: t, specManagers: names, references: newReferences(), gvk: gvk,
 		driver:   app.Driver(t.Client(app.Name, caching.IndexedBy(c, app.Watches)), live),
 		applier:  applier,
 		issuer:   certificate.New(applier, op.options.Now),
@@ -120,7 +121,7 @@ func deleting(obj lifecycle.Object) bool { return obj.GetDeletionTimestamp() != 
 func (e *engine[T, W]) runStages(ctx context.Context, r *reconciliation[T, W]) {
 	defer e.recoverPanic(ctx, r)
 	stages := []func(context.Context, *reconciliation[T, W]){
-		e.hold, e.claim, e.observe, e.pause, e.provide, e.decide, e.judge, e.act, e.finalize,
+		e.refer, e.hold, e.claim, e.observe, e.pause, e.provide, e.decide, e.judge, e.act, e.finalize,
 	}
 	for _, stage := range stages {
 		if r.lostLease = !e.operator.mayAct(); r.lostLease {
@@ -158,6 +159,7 @@ func (e *engine[T, W]) release(key types.NamespacedName) {
 func (e *engine[T, W]) forget(key types.NamespacedName) {
 	e.forgetState(key)
 	e.specManagers.Forget(key)
+	_ = e.references.set(key, nil) // without references there is nothing to watch
 }
 
 // forgetReplaced drops the state of an earlier object of the same name. If an object is deleted

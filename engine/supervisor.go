@@ -93,6 +93,9 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := s.watchIn(ctx, e.references, c); err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- store.Start(ctx) }()
 	if err := s.warm(ctx, c); err != nil {

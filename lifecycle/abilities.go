@@ -47,6 +47,11 @@ type Abilities[T Resource, W any] struct {
 	// whose value differed, e.g. "spec.storage.size stays 2Gi, as volumes only grow".
 	Retain func(now, earlier T) []string
 
+	// References returns the objects that want uses and does not own, such as a Secret of the
+	// user. A change of one of them reconciles the custom resource. The driver reads them from
+	// the API server. The operator needs the rights to list and watch their kinds.
+	References func(want T) []Reference
+
 	// Images returns the images of the pods that the steps and the Resources of want create. A
 	// preview lists those that no pod has run.
 	Images func(want T, steps []Step) []string

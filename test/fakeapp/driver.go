@@ -23,10 +23,14 @@ type Lists struct {
 	rings   map[types.UID]World
 	refusal error
 	refused int
+	// observed counts the observations of each ring.
+	observed map[types.UID]int
 }
 
 // NewLists returns an empty Lists.
-func NewLists() *Lists { return &Lists{rings: map[types.UID]World{}} }
+func NewLists() *Lists {
+	return &Lists{rings: map[types.UID]World{}, observed: map[types.UID]int{}}
+}
 
 // Refuse makes every later change of a member list fail with the error. A nil error ends
 // that.
@@ -43,9 +47,17 @@ func (l *Lists) Refused() int {
 	return l.refused
 }
 
-func (l *Lists) get(id types.UID) World {
+// Observed returns how often the driver has observed the ring.
+func (l *Lists) Observed(id types.UID) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.observed[id]
+}
+
+func (l *Lists) observe(id types.UID) World {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.observed[id]++
 	return l.rings[id].copy()
 }
 
@@ -89,7 +101,7 @@ func NewDriver(lists *Lists) func(client.Client, client.Reader) lifecycle.Driver
 
 // Observe implements lifecycle.Driver. It combines both systems into one world.
 func (d driver) Observe(ctx context.Context, r *Ring) (World, error) {
-	w := d.lists.get(r.UID)
+	w := d.lists.observe(r.UID)
 	pods := &corev1.ConfigMapList{}
 	err := d.client.List(ctx, pods, client.InNamespace(r.Namespace),
 		client.MatchingLabels{lifecycle.LabelInstance: r.Name}, client.HasLabels{MemberLabel})

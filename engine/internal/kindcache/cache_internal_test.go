@@ -99,7 +99,9 @@ type kinds struct {
 	served chan func()
 }
 
-func (k *kinds) IsAbsent(context.Context, schema.GroupVersionKind) (bool, error) { return k.absent, nil }
+func (k *kinds) IsAbsent(context.Context, schema.GroupVersionKind) (bool, error) {
+	return k.absent, nil
+}
 
 func (k *kinds) While(ctx context.Context, _ schema.GroupVersionKind, run func(context.Context) error) error {
 	select {
