@@ -35,7 +35,7 @@ func terminal(t *testing.T) []string {
 // removed deletes the operator of another project at the end of the test.
 func removed(t *testing.T, manifest string) {
 	t.Cleanup(func() {
-		if _, err := kubectl("delete", "--ignore-not-found", "--timeout=90s", "-f", manifest); err != nil {
+		if _, err := kubectl("delete", "--ignore-not-found", "--timeout=5m", "-f", manifest); err != nil {
 			t.Error(err)
 		}
 	})
@@ -153,5 +153,5 @@ func TestChocolateFactory(t *testing.T) {
 	if made := f.field(t, "late", "{.status.bars.made} {.status.bars.disposed}"); strings.TrimSpace(made) != "1 0" && made != "1" {
 		t.Errorf("bars made and disposed of by a machine that is silent: %q", made)
 	}
-	f.run(t, "kubectl delete cn --all --timeout=60s")
+	f.run(t, "kubectl delete cn --all --timeout=5m")
 }

@@ -105,7 +105,7 @@ func TestEtcdDeletionCascades(t *testing.T) {
 		c.settled(t)
 	}
 	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
-	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
+	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=5m")
 	t.Cleanup(func() {
 		if err := install(); err != nil {
 			t.Error(err)

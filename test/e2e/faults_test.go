@@ -33,7 +33,7 @@ func must(t *testing.T, args ...string) string {
 func TestInstancesServeWhileOperatorIsStopped(t *testing.T) {
 	i := ready(t, 2)
 	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
-	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
+	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=5m")
 	t.Cleanup(func() {
 		if err := install(); err != nil {
 			t.Error(err)
@@ -178,7 +178,7 @@ func TestCRDRemovalAndReturn(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := restarts(t)
-	must(t, "delete", "crd", crd, "--timeout=60s")
+	must(t, "delete", "crd", crd, "--timeout=5m")
 	if err := install(); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestNamespaceDeletionWhileOperatorIsDown(t *testing.T) {
 func TestUninstall(t *testing.T) {
 	i := ready(t, 2)
 	pods := i.pods(t)
-	must(t, "delete", "namespace", "governor-system", "--timeout=60s")
+	must(t, "delete", "namespace", "governor-system", "--timeout=5m")
 	if err := i.answer(t, 2, "1.6.18"); err != nil {
 		t.Error("servers must run on without the operator:", err)
 	}
@@ -253,7 +253,8 @@ func TestOperatorRolesSuffice(t *testing.T) {
 	ready(t, 1)
 	logs := must(t, "-n", "governor-system", "logs", "-l", "app.kubernetes.io/name=governor", "--tail=-1")
 	for line := range strings.Lines(logs) {
-		if strings.Contains(line, "forbidden") {
+		// Kubernetes refuses objects in a namespace that ends, whatever the roles are.
+		if strings.Contains(line, "forbidden") && !strings.Contains(line, "being terminated") {
 			t.Error("the operator was refused something: " + line)
 		}
 	}

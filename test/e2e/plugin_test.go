@@ -3,10 +3,7 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
@@ -59,25 +56,13 @@ func says(t *testing.T, namespace string, code int, all []string, args ...string
 	t.Logf("$ kubectl governor %q\n%s", args, said)
 }
 
-// built is the plugin, built once.
-var built = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "kubectl-governor")
-	if err != nil {
-		return "", err
-	}
-	binary := filepath.Join(dir, "kubectl-governor")
-	_, err = command("go", "build", "-o", binary, "../../cmd/kubectl-governor")
-	return binary, err
-})
+// pluginBinary is what `make bin/kubectl-governor` builds, before the cluster is up.
+const pluginBinary = "../../bin/kubectl-governor"
 
 // plugin runs the plugin as a user does, and returns its output and exit code.
 func plugin(t *testing.T, namespace string, args ...string) (string, int) {
 	t.Helper()
-	binary, err := built()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), binary, append([]string{"-n", namespace}, args...)...)
+	cmd := exec.CommandContext(t.Context(), pluginBinary, append([]string{"-n", namespace}, args...)...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	var exit *exec.ExitError

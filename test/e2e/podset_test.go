@@ -163,9 +163,9 @@ func (s *podSet) Lose(t *testing.T, name string) {
 func TestPodSetTour(t *testing.T) {
 	space := newNamespace(t)
 	must(t, "-n", space, "apply", "-f", "../../examples/podset.yaml")
-	must(t, "-n", space, "wait", "podset/example-podset", "--for=condition=Ready", "--timeout=90s")
+	must(t, "-n", space, "wait", "podset/example-podset", "--for=condition=Ready", "--timeout=5m")
 	must(t, "-n", space, "scale", "podset/example-podset", "--replicas=5")
-	must(t, "-n", space, "wait", "podset/example-podset", "--for=jsonpath={.status.availableReplicas}=5", "--timeout=90s")
+	must(t, "-n", space, "wait", "podset/example-podset", "--for=jsonpath={.status.availableReplicas}=5", "--timeout=5m")
 	const names = "jsonpath={.status.podNames[*]}"
 	if got, want := must(t, "-n", space, "get", "podset", "example-podset", "-o", names),
 		"example-podset-0 example-podset-1 example-podset-2 example-podset-3 example-podset-4"; got != want {
@@ -181,11 +181,11 @@ func TestPodSetTour(t *testing.T) {
 		}
 		return nil
 	})
-	must(t, "-n", space, "wait", "podset/example-podset", "--for=condition=Ready", "--timeout=90s")
+	must(t, "-n", space, "wait", "podset/example-podset", "--for=condition=Ready", "--timeout=5m")
 	must(t, "-n", space, "scale", "podset/example-podset", "--replicas=0")
-	must(t, "-n", space, "wait", "podset/example-podset", "--for=jsonpath={.status.replicas}=0", "--timeout=90s")
+	must(t, "-n", space, "wait", "podset/example-podset", "--for=jsonpath={.status.replicas}=0", "--timeout=5m")
 	must(t, "-n", space, "scale", "podset/example-podset", "--replicas=2")
-	must(t, "-n", space, "wait", "podset/example-podset", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=90s")
+	must(t, "-n", space, "wait", "podset/example-podset", "--for=jsonpath={.status.availableReplicas}=2", "--timeout=5m")
 	must(t, "-n", space, "delete", "podset", "example-podset")
 	eventually(t, "the pods go with their set", func(context.Context) error {
 		if left := must(t, "-n", space, "get", "pods", "-o", "name"); left != "" {

@@ -42,7 +42,7 @@ func TestWarningsWhileReplicasChange(t *testing.T) {
 			t.Errorf("during a rollout: %v", err)
 		}
 	}
-	must(t, "-n", "governor-system", "rollout", "status", "deployment/governor", "--timeout=60s")
+	must(t, "-n", "governor-system", "rollout", "status", "deployment/governor", "--timeout=5m")
 	must(t, "-n", "governor-system", "delete", "secret/governor-webhook-certificate")
 	eventually(t, "users are advised with another certificate", i.advised)
 }
@@ -123,7 +123,7 @@ func TestExpiredWebhookCertificateIsReplaced(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=60s")
+	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=5m")
 	useless = expire(t)
 	for range 5 {
 		i.heldUp(t)

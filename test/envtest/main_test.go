@@ -44,8 +44,8 @@ import (
 	"github.com/governor-dev/governor/test/fakeapp"
 )
 
-// patience is the timeout of each wait.
-const patience = 20 * time.Second
+// patience is the timeout of each wait. A wait that passes costs nothing, so it is long enough for a busy machine.
+const patience = 2 * time.Minute
 
 var (
 	config *rest.Config

@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -178,11 +177,10 @@ func TestChaosIsInterrupted(t *testing.T) {
 		}
 		return nil
 	})
-	began := time.Now()
 	must(t, cmd.Process.Signal(os.Interrupt))
 	var exit *exec.ExitError
-	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 || time.Since(began) > 10*time.Second {
-		t.Errorf("it ended with %v after %s", err, time.Since(began))
+	if err := cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Errorf("it ended with %v", err)
 	}
 	if !strings.Contains(said.String(), "Interrupted: 1 of 9 manipulations") {
 		t.Errorf("it says\n%s", said.String())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +24,7 @@ func TestApplyComesBeforeStatus(t *testing.T) {
 	for i := range many {
 		newMemcached(t, ns, fmt.Sprintf("m%d", i), 1)
 	}
-	startOperatorIn(t, setting{workers: 1, tellWithin: patience / 2}, ns)
+	startOperatorIn(t, setting{workers: 1, tellWithin: 20 * time.Second}, ns)
 	for i := range many {
 		deploymentOf(t, ns, fmt.Sprintf("m%d", i))
 	}

@@ -4,6 +4,7 @@ package contract
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -85,8 +86,8 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"RefusesWhatEtcdRefuses": refusals, "GrowsWithoutWrites": growsQuietly,
 		"UpgradesTheLogOfAnOlderRelease": upgradesOldLogs, "RepairsOtherMembersDespiteAnObstacle": obstacles,
 	}
-	for name, test := range suite {
-		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
+	for _, name := range slices.Sorted(maps.Keys(suite)) {
+		t.Run(name, func(t *testing.T) { suite[name](t, fresh(t)) })
 	}
 }
 

@@ -3,6 +3,8 @@
 package contract
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
@@ -32,8 +34,8 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"BecomesReady": becomesReady, "ScalesToAnySize": scales,
 		"ReplacesLostPod": replaces, "ReportsMissingImage": missingImage,
 	}
-	for name, test := range suite {
-		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
+	for _, name := range slices.Sorted(maps.Keys(suite)) {
+		t.Run(name, func(t *testing.T) { suite[name](t, fresh(t)) })
 	}
 }
 

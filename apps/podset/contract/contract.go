@@ -5,6 +5,7 @@ package contract
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 
@@ -56,8 +57,8 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"ReleasesPodWithOtherSetsLabels": releasesRelabeled, "ReleasesPodWithoutLabels": releasesUnlabeled,
 		"ReleasesAdoptedPodWithoutLabels": releasesAdopted, "SkipsNamesOfForeignPods": skipsForeignNames, "ReplacesPodsOfOldTemplate": replacesOutdated,
 	}
-	for name, test := range suite {
-		t.Run(name, func(t *testing.T) { test(t, fresh(t)) })
+	for _, name := range slices.Sorted(maps.Keys(suite)) {
+		t.Run(name, func(t *testing.T) { suite[name](t, fresh(t)) })
 	}
 }
 
