@@ -2,6 +2,7 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY api/go.mod api/go.sum api/
 RUN go mod download
 COPY . .
 # The flags make it smaller: see the Makefile.

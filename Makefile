@@ -155,7 +155,7 @@ test-sim: ## Exhaustive worlds and simulated scenarios (SCENARIOS=500 of each ki
 
 .PHONY: sim
 sim: ## Simulated scenarios: SEED=n replays one, RUNS=n runs more seeds
-	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_RUNS=$(RUNS) go test -count=1 -v -run 'Lives|^TestScenario' ./apps/... ./test/fakeapp
+	@GOVERNOR_SIM_SEED=$(SEED) GOVERNOR_SIM_RUNS=$(RUNS) go test -count=1 -v -run '^TestScenario' ./apps/... ./test/fakeapp
 
 .PHONY: test-envtest
 test-envtest: $(LOCALKUBE) ## Against a real API server
@@ -225,18 +225,31 @@ ci-last: ## The summary of the newest run of make test or of CI on this machine
 SEED_OR_RANDOM = $(or $(SEED),random)
 REPLAY ?=
 LAYOUT ?= 3-tls
+# The commit of the release that runs beside this one; empty for none.
+OTHER ?= HEAD~1
+OTHER_COMMIT = $(if $(OTHER),$(shell git rev-parse --short --verify --quiet '$(OTHER)^{commit}'))
+OTHER_IMAGE = $(if $(OTHER_COMMIT),ghcr.io/governor-dev/governor:$(OTHER_COMMIT))
+
+.PHONY: other-release
+other-release: ## Build the operator's image of another commit, OTHER=HEAD~1
+	@rm -rf build/other && mkdir -p build/other
+	@test -z "$(OTHER_COMMIT)" || { git archive $(OTHER_COMMIT) | tar -x -C build/other; \
+	(cd build/other && go build $(GOLEAN) -o bin/governor ./cmd/governor); \
+	sed -i 's|^name: .*|name: $(OTHER_IMAGE)|' build/other/config/image.yaml; }
 
 .PHONY: chaos
-chaos: $(LOCALKUBE) bin/governor ## Do to a cluster all that users and machines do: SECONDS=600 SEED=random; REPLAY="..." LAYOUT=3-tls replays a failure
-	@tools/ci/with-cluster chaos --fast-node-detection etcd-3.6 etcd-3.7 -- bash -euc ' \
+chaos: $(LOCALKUBE) bin/governor other-release ## Do to a cluster all that users and machines do: SECONDS=600 SEED=random; REPLAY="..." LAYOUT=3-tls OTHER=HEAD~1 replays a failure
+	@tools/ci/with-cluster chaos --fast-node-detection memcached-1.6.38 etcd-3.6 etcd-3.7 -- bash -euc ' \
+	test -z "$(OTHER_COMMIT)" || $$E2E_LOCALKUBE image build build/other/config/image.yaml --load >/dev/null; \
 	kubectl apply --server-side -f dist/install.yaml >/dev/null; \
 	kubectl -n governor-system rollout status deployment/governor --timeout=120s; \
-	go run ./test/chaos -localkube "$$E2E_LOCALKUBE" -seconds $(or $(SECONDS),600) -seed $(SEED_OR_RANDOM) -layout $(LAYOUT) -replay "$(REPLAY)"'
+	go run ./test/chaos -localkube "$$E2E_LOCALKUBE" -seconds $(or $(SECONDS),600) -seed $(SEED_OR_RANDOM) -layout $(LAYOUT) -replay "$(REPLAY)" -other-release "$(OTHER_IMAGE)"'
 
 .PHONY: soak
-soak: ## What CI has no time for: four hours of chaos, and a million simulated scenarios of etcd
+soak: ## What CI has no time for: four hours of chaos, all small worlds and a million simulated scenarios of etcd (4 hours on two cores)
 	@$(MAKE) --no-print-directory chaos SECONDS=14400
-	@GOVERNOR_SIM_RUNS=1000000 go test -count=1 -timeout 24h -v -run Lives ./apps/etcd/model
+	@GOVERNOR_WORLDS=all go test -count=1 -timeout 2h -run 'SmallWorld' ./apps/etcd
+	@GOVERNOR_SIM_RUNS=1000000 go test -count=1 -timeout 48h -v -run '^TestScenarios$$' ./apps/etcd/model
 
 ##: benchmarks
 

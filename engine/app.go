@@ -6,12 +6,29 @@
 // Afterwards one result is published: status, event, log, metrics, history, and the time of the
 // next reconcile. All of them follow from the Decision.
 //
+// Each stage is a file of its name. What the stages ask are packages under internal:
+//
+//	hold          is a step held by gates or policies, and what is done instead
+//	specchange    does a step carry out a change of the spec, or restore the world
+//	enforce       what policies and approvals say of an object
+//	budget        may another object be disrupted now
+//	rollback      how to return to the spec that worked last
+//	publish       what a result means for status, event, log, history and the next reconcile
+//	explain       which decision an error is
+//	historystore  what was done to an object before
+//	metrics       the counters and gauges
+//	forecast      what will happen to an object: previews and warnings
+//	admission     the webhooks that serve them
+//	wake          which object a change of another one reconciles
+//	memory        what is remembered of an object until the operator ends
+//	caching, crd, kindcache: what the caches keep, and which kinds exist
+//
 // One line runs an application:
 //
 //	operator, err := engine.New(mgr, engine.Options{})
 //	...
 //	err = engine.Register(operator, engine.App[*v1.Ring, ring.World]{
-//		Name: "ring", Planner: ring.Planner{}, Driver: driver.New, Owns: ...,
+//		Name: "ring", Planner: ring.Planner{}, Steps: ring.Steps(), Driver: driver.New, Owns: ...,
 //	})
 //
 // An application whose CRD is missing starts when the CRD appears, and stops when the CRD is
@@ -20,17 +37,20 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/governor-dev/governor/engine/internal/admission"
 	"github.com/governor-dev/governor/engine/internal/budget"
 	"github.com/governor-dev/governor/engine/internal/crd"
 	"github.com/governor-dev/governor/engine/internal/enforce"
+	"github.com/governor-dev/governor/engine/internal/kindcache"
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -74,12 +94,13 @@ type Operator struct {
 	mgr      manager.Manager
 	options  Options
 	budget   *budget.Budget
-	kinds    *crd.Watcher
+	kinds    kindcache.Kinds
 	policies *enforce.Store
 	// advice and previews are nil without webhooks.
-	advice, previews *router
+	advice, previews *admission.Router
 	// running are the applications, which end when all their steps have.
-	running sync.WaitGroup
+	running    sync.WaitGroup
+	registered registry
 }
 
 // Wait returns when no application runs any more. The manager's Start returns before that if it lost its lease.
@@ -107,24 +128,37 @@ func New(mgr manager.Manager, o Options) (*Operator, error) {
 	}
 	op := &Operator{mgr: mgr, options: o, budget: budget.New(o.Budget, o.Now), kinds: kinds, policies: rules}
 	if o.Webhooks {
-		op.advice, op.previews = newRouter(mgr, AdvicePath), newRouter(mgr, PreviewPath)
+		op.advice, op.previews = admission.NewRouter(mgr, AdvicePath), admission.NewRouter(mgr, PreviewPath)
 	}
 	return op, nil
 }
 
-// App registers one application: a kind, its planner and its driver.
+// App registers one application: a kind, its planner and its driver. Several kinds that belong
+// together, such as a cluster and its backups, are one App each; their drivers may share values.
 type App[T lifecycle.Resource, W any] struct {
 	// Name is the name of the application, e.g. memcached: a label value, unique in the
-	// operator.
+	// operator. Everything that belongs to its objects has it as lifecycle.LabelApp, so an
+	// object of the same name of another kind has other belongings.
 	Name string
 
 	// Planner decides. It is pure.
 	Planner lifecycle.Planner[T, W]
 
-	// Driver returns the driver, which observes and acts. The cached client reads from the cache
-	// of this application, records what it writes and labels what it creates. live reads from
-	// the API server what is not in that cache.
-	Driver func(cached client.Client, live client.Reader) lifecycle.Driver[T, W]
+	// Steps are all steps and waits that the planner may decide on. The engine is blocked on any
+	// other one, and on arguments that are not as declared.
+	Steps []lifecycle.StepType
+
+	// Driver returns the driver, which observes and acts.
+	Driver func(kube.Access) lifecycle.Driver[T, W]
+
+	// TryTemplate returns seen with the API server's answer to a dry run of the pods of want, as the
+	// driver's Observe adds it for the object that it observes. A preview calls it, because its
+	// world was observed for the object before the change. Nil means that a preview does not ask.
+	TryTemplate func(ctx context.Context, c client.Client, want T, seen W) W
+
+	// New returns an empty object of the kind. Only a kind without a Go type needs it, see
+	// dynamic.New of package lifecycle/dynamic; nil means an empty T.
+	New func() T
 
 	// Abilities are what the application can do beyond its planner.
 	Abilities lifecycle.Abilities[T, W]
@@ -133,15 +167,13 @@ type App[T lifecycle.Resource, W any] struct {
 	Gates []lifecycle.Gate[T, W]
 
 	// Owns are the kinds that Resources may return. The engine prunes and repairs them. A kind is
-	// a namespaced Go type of the scheme: a built-in kind, or a custom resource whose
-	// CustomResourceDefinition is installed and has a structural schema.
+	// namespaced: a Go type of the scheme, or an unstructured object that says its kind. The
+	// CustomResourceDefinition of a custom resource must be installed and have a structural schema.
 	Owns []client.Object
 
-	// Watches are further kinds that belong to an object by label, such as Pods. The driver can
-	// read them from the cache, also by owner with apply.OwnerIndex, and their changes reconcile
-	// the object. The cache keeps the node of a Pod, and the names and images of its containers,
-	// but not the rest of its spec.
-	Watches []client.Object
+	// Watches are further kinds that the driver reads from the cache, also by owner with
+	// apply.OwnerIndex, such as Pods. Their changes reconcile the custom resource that they belong to.
+	Watches []Watch
 
 	// FormerVersions are earlier versions of the kind for which users may ask for a preview.
 	FormerVersions []FormerVersion
@@ -177,24 +209,11 @@ type App[T lifecycle.Resource, W any] struct {
 	// not being deleted.
 	Holdable bool
 
+	// Timeout limits each Observe and each Act; zero means 30 seconds. After it, the operator does
+	// not know the application, or does not know whether the step took effect: it changes nothing
+	// until it has observed the application again. A driver must return when its context ends.
+	Timeout time.Duration
+
 	// Workers is how many objects the engine reconciles at the same time; zero means 8.
 	Workers int
-}
-
-// Register runs the application under the operator, as soon as its CRD exists.
-func Register[T lifecycle.Resource, W any](op *Operator, app App[T, W]) error {
-	if app.Workers <= 0 {
-		app.Workers = 8
-	}
-	s := &supervisor[T, W]{operator: op, app: app, ahead: &forecaster[T, W]{}}
-	if err := op.mgr.Add(s); err != nil {
-		return fmt.Errorf("cannot register the application %s: %w", app.Name, err)
-	}
-	return registerWebhooks(op, app, s.ahead)
-}
-
-// newObject returns a new object of the application's kind.
-func (a App[T, W]) newObject() T {
-	var t T
-	return reflect.New(reflect.TypeOf(t).Elem()).Interface().(T)
 }

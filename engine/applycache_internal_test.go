@@ -6,8 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/governor-dev/governor/engine/internal/enforce"
 	"github.com/governor-dev/governor/engine/internal/memory"
+	"github.com/governor-dev/governor/engine/internal/publish"
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/lifecycle"
@@ -27,7 +27,7 @@ func (s *steward) Resources(*fake, town) ([]lifecycle.Object, error) {
 	return nil, nil
 }
 
-func TestWhatIsAsItWasIsNotProvidedAgain(t *testing.T) {
+func TestUnchangedInputsAreNotAppliedAgain(t *testing.T) {
 	now := time.Unix(1000, 0)
 	key := types.NamespacedName{Namespace: "n", Name: "o"}
 	cases := map[string]struct {
@@ -45,14 +45,12 @@ func TestWhatIsAsItWasIsNotProvidedAgain(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			planner := &steward{}
-			e := &engine[*fake, town]{
-				app: App[*fake, town]{Planner: planner}, applier: &apply.Applier{}, issuer: certificate.New(nil, time.Now),
-				operator: &Operator{options: Options{Now: func() time.Time { return now }}, policies: &enforce.Store{}},
-			}
+			e := engineOf(now, fakeKind, App[*fake, town]{Planner: planner})
+			e.applier, e.issuer = &apply.Applier{}, certificate.New(nil, time.Now)
 			obj, seen := &fake{}, town{Houses: []string{"a", "b"}}
 			obj.UID, obj.ResourceVersion = "u", "1"
 			turn := func() {
-				e.provide(t.Context(), &reconciliation[*fake, town]{result: result{key: key, object: obj}, obj: obj, seen: town{append([]string(nil), seen.Houses...)}})
+				e.provide(t.Context(), &reconciliation[*fake, town]{Result: publish.Result{Key: key, Object: obj}, obj: obj, seen: town{append([]string(nil), seen.Houses...)}})
 			}
 			turn()
 			turn()
@@ -66,7 +64,7 @@ func TestWhatIsAsItWasIsNotProvidedAgain(t *testing.T) {
 }
 
 // What happens while a turn looks is not taken for seen by it.
-func TestNewsDuringATurn(t *testing.T) {
+func TestEventDuringReconcileInvalidatesApplyCache(t *testing.T) {
 	var c memory.ApplyCache[town]
 	key, obj := types.NamespacedName{Name: "o"}, &fake{}
 	news := c.News(key)

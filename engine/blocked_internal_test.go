@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/governor-dev/governor/engine/internal/publish"
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -17,7 +18,7 @@ var startNeedsAll = lifecycle.Abilities[*fake, string]{
 }
 
 // While an object cannot be provided, repairs that do not need it go on, and the decision is about that object otherwise.
-func TestBesideWhatCannotBeProvided(t *testing.T) {
+func TestRepairsContinueDespiteBlockedObject(t *testing.T) {
 	step := func(name string, intent lifecycle.Intent, class lifecycle.Class) lifecycle.Decision {
 		return lifecycle.Proceed(lifecycle.Step{Name: name, Intent: intent, Class: class, Reason: name})
 	}
@@ -41,15 +42,15 @@ func TestBesideWhatCannotBeProvided(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(1000, 0)
-			e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: startNeedsAll}, operator: testEngine(now).operator}
-			r := &reconciliation[*fake, string]{result: result{object: &fake{}}, obj: &fake{}}
+			e := engineOf(now, fakeKind, App[*fake, string]{Planner: idle{}, Abilities: startNeedsAll})
+			r := &reconciliation[*fake, string]{Result: publish.Result{Object: &fake{}}, obj: &fake{}}
 			e.applyFailed(r, &apply.Failure{Object: &corev1.Service{}, Kind: "Service", Err: &apply.ForeignError{Kind: "Service", Name: "x"}})
 			d, decided := e.repairDespiteBlocked(t.Context(), r, c.next)
 			if d.Reason != c.want || decided != (c.want != "NameTaken") {
 				t.Errorf("%s: got %s, want %s", c.reason, d, c.want)
 			}
-			if r.again.IsZero() != (c.again == 0) || c.again > 0 && r.again.Sub(now) != c.again {
-				t.Errorf("it is looked at again at %s", r.again)
+			if r.Again.IsZero() != (c.again == 0) || c.again > 0 && r.Again.Sub(now) != c.again {
+				t.Errorf("it is looked at again at %s", r.Again)
 			}
 		})
 	}
@@ -64,9 +65,9 @@ func TestOtherErrorsEndTheTurn(t *testing.T) {
 	}{
 		"Outage": {startNeedsAll, errors.New("connection refused")}, "Unknowing": {lifecycle.Abilities[*fake, string]{}, stuck},
 	} {
-		e := &engine[*fake, string]{app: App[*fake, string]{Planner: idle{}, Abilities: c.abilities}, operator: testEngine(time.Unix(1000, 0)).operator}
-		r := &reconciliation[*fake, string]{result: result{object: &fake{}}, obj: &fake{}}
-		if e.applyFailed(r, c.err); r.blocked != nil || !r.decision.IsSet() {
+		e := engineOf(time.Unix(1000, 0), fakeKind, App[*fake, string]{Planner: idle{}, Abilities: c.abilities})
+		r := &reconciliation[*fake, string]{Result: publish.Result{Object: &fake{}}, obj: &fake{}}
+		if e.applyFailed(r, c.err); r.Blocked != nil || !r.Decision.IsSet() {
 			t.Errorf("%s: the turn goes on", name)
 		}
 	}

@@ -7,19 +7,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// finalizer keeps an object until its farewell steps are done.
-const finalizer = "governor.dev/farewell"
+// finalizer keeps an object until the steps of its deletion are done.
+const finalizer = "governor.dev/finalize"
 
 func hasFinalizer(obj client.Object) bool { return controllerutil.ContainsFinalizer(obj, finalizer) }
 
-// claim gives an object the finalizer if its deletion has farewell steps, or if a policy
+// claim gives an object the finalizer if its deletion has steps, or if a policy
 // can hold its deletion, and takes a finalizer away that no longer serves either. Without
 // it nothing keeps an object or its namespace from going, also while the operator is away.
 func (e *engine[T, W]) claim(ctx context.Context, r *reconciliation[T, W]) {
-	if deleting(r.obj) || r.held != nil || hasFinalizer(r.obj) == e.needsFinalizer(r.obj) {
+	if deleting(r.obj) || r.Held != nil || hasFinalizer(r.obj) == e.needsFinalizer(r.obj) {
 		return
 	}
-	base := r.before.DeepCopyObject().(T)
+	base := r.Before.DeepCopyObject().(T)
 	if !controllerutil.RemoveFinalizer(r.obj, finalizer) {
 		controllerutil.AddFinalizer(r.obj, finalizer)
 	}
@@ -29,9 +29,9 @@ func (e *engine[T, W]) claim(ctx context.Context, r *reconciliation[T, W]) {
 func (e *engine[T, W]) needsFinalizer(obj T) bool {
 	switch {
 	case e.app.Finalize:
-		return hasFinalizer(obj) || !e.isPaused(obj)
+		return hasFinalizer(obj) || !e.judge.IsPaused(obj)
 	case e.app.Holdable:
-		return e.selecting(obj).HoldsDeletions()
+		return e.policies.Selecting(obj).HoldsDeletions()
 	}
 	return false
 }

@@ -5,12 +5,13 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/engine/internal/explain"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
 // finalize lets the object go once it is settled.
 func (e *engine[T, W]) finalize(ctx context.Context, r *reconciliation[T, W]) {
-	if !deleting(r.obj) || r.decision.Outcome != lifecycle.OutcomeSettled {
+	if !deleting(r.obj) || r.Decision.Outcome != lifecycle.OutcomeSettled {
 		return
 	}
 	e.releaseToKubernetes(ctx, r)
@@ -20,10 +21,10 @@ func (e *engine[T, W]) finalize(ctx context.Context, r *reconciliation[T, W]) {
 func (e *engine[T, W]) edit(ctx context.Context, r *reconciliation[T, W], base T) {
 	patch := client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{})
 	if err := e.client.Patch(ctx, r.obj, patch); client.IgnoreNotFound(err) != nil {
-		r.cause = err
-		r.decision = explain(err)
+		r.Cause = err
+		r.Decision = explain.Error(err)
 		return
 	}
-	e.tracker.Wrote(r.key, r.obj)
-	r.before = r.obj.DeepCopyObject().(T)
+	e.tracker.Wrote(r.Key, r.obj)
+	r.Before = r.obj.DeepCopyObject().(T)
 }

@@ -2,20 +2,13 @@ package engine
 
 import (
 	"context"
-	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"github.com/governor-dev/governor/engine/internal/publish"
 	"github.com/governor-dev/governor/lifecycle"
 )
-
-// heldDeletion is a deletion that policies hold.
-type heldDeletion struct {
-	step     lifecycle.Step
-	refusals []lifecycle.Refusal
-}
 
 // deletionWorld are the object and the world that a deletion was judged in.
 type deletionWorld[T lifecycle.Resource, W any] struct {
@@ -35,25 +28,25 @@ func (e *engine[T, W]) hold(ctx context.Context, r *reconciliation[T, W]) {
 		return
 	}
 	e.observe(ctx, r)
-	if !r.observed {
+	if !r.Observed {
 		return
 	}
-	r.decision = e.app.Planner.Next(r.obj, r.seen, e.now())
-	if r.decision.Outcome == lifecycle.OutcomeProceed {
+	r.Decision = e.app.Planner.Next(r.obj, r.seen, e.now())
+	if r.Decision.Outcome == lifecycle.OutcomeProceed {
 		e.judgeDeletion(ctx, r)
 	}
 	switch {
-	case r.held != nil:
-		e.ignoreDeletion(r)
-	case r.decision.Outcome == lifecycle.OutcomeProceed:
+	case r.Held != nil:
+		r.ignoreDeletion()
+	case r.Decision.Outcome == lifecycle.OutcomeProceed:
 		e.act(ctx, r)
-		if r.taken == nil || r.taken.err != nil {
+		if r.Taken == nil || r.Taken.Err != nil {
 			return
 		}
-		if e.releaseToKubernetes(ctx, r); r.released {
-			e.announce(&r.result)
+		if e.releaseToKubernetes(ctx, r); r.Released {
+			e.publisher.Announce(&r.Result)
 		}
-	case r.decision.Outcome == lifecycle.OutcomeSettled:
+	case r.Decision.Outcome == lifecycle.OutcomeSettled:
 		e.releaseToKubernetes(ctx, r)
 	}
 }
@@ -65,63 +58,34 @@ func (e *engine[T, W]) judgeDeletion(ctx context.Context, r *reconciliation[T, W
 	if controllerutil.ContainsFinalizer(r.obj, metav1.FinalizerDeleteDependents) {
 		return
 	}
-	step := r.decision.Step
-	v := e.selecting(r.obj).Judge(e.question(ctx, r.obj, r.seen, step))
+	step := r.Decision.Step
+	v := e.policies.Selecting(r.obj).Judge(e.judge.Question(ctx, r.obj, r.seen, step))
 	switch {
 	case len(v.Refusals) == 0:
-		r.approval, r.bypass = v.Approval, e.bypassed(ctx, r.obj, v)
-	case e.namespaceTerminates(ctx, r.obj.GetNamespace()):
-		r.refusals, r.decision = v.Refusals, lifecycle.Held(step, v.Refusals...)
+		r.Approval, r.Bypass = v.Approval, e.policies.Bypassed(ctx, r.obj, v)
+	case e.policies.NamespaceTerminates(ctx, r.obj.GetNamespace()):
+		r.Refusals, r.Decision = v.Refusals, lifecycle.Held(step, v.Refusals...)
 	default:
-		r.held = &heldDeletion{step, v.Refusals}
+		r.Held = &publish.HeldDeletion{Step: step, Refusals: v.Refusals}
 		r.heldIn = &deletionWorld[T, W]{r.obj.DeepCopyObject().(T), r.seen}
 	}
 }
 
 // ignoreDeletion lets the turn go on as if the object were not being deleted: a held deletion
 // holds everything. The API server keeps the deletion timestamp, whatever is written.
-func (e *engine[T, W]) ignoreDeletion(r *reconciliation[T, W]) {
-	r.before.SetDeletionTimestamp(nil)
+func (r *reconciliation[T, W]) ignoreDeletion() {
+	r.Before.SetDeletionTimestamp(nil)
 	r.obj.SetDeletionTimestamp(nil)
-	r.decision, r.observed = lifecycle.Decision{}, false
+	r.Decision, r.Observed = lifecycle.Decision{}, false
 }
 
 // releaseToKubernetes removes the finalizer. The object is released once the API server has accepted that.
 func (e *engine[T, W]) releaseToKubernetes(ctx context.Context, r *reconciliation[T, W]) {
 	base := r.obj.DeepCopyObject().(T)
 	controllerutil.RemoveFinalizer(r.obj, finalizer)
-	if e.edit(ctx, r, base); r.cause != nil {
+	if e.edit(ctx, r, base); r.Cause != nil {
 		return
 	}
-	r.released = true
-	e.release(r.key)
-}
-
-// heldFact is the condition while the deletion is held.
-func (r *result) heldFact() []lifecycle.Condition {
-	if r.held == nil {
-		return nil
-	}
-	meanwhile := "Until it passes the operator keeps the object running."
-	if r.paused {
-		meanwhile = "Nothing is deleted before it passes."
-	}
-	var said []string
-	for _, refusal := range r.held.refusals {
-		said = append(said, "by "+refusal.By()+": "+refusal.Message)
-	}
-	return []lifecycle.Condition{{
-		Type: lifecycle.ConditionDeletionHeld, Status: metav1.ConditionTrue, Reason: lifecycle.ReasonHeldByPolicy,
-		Message: "The deletion is held " + strings.Join(said, "; and ") + ". " + meanwhile,
-	}}
-}
-
-// newlyHeld reports whether the status does not say yet what holds the deletion.
-func (r *result) newlyHeld() bool {
-	if r.held == nil {
-		return false
-	}
-	_, conditions := r.before.StatusFields()
-	c := apimeta.FindStatusCondition(*conditions, lifecycle.ConditionDeletionHeld)
-	return c == nil || c.Message != r.heldFact()[0].Message
+	r.Released = true
+	e.release(r.Key)
 }

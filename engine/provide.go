@@ -2,43 +2,37 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 
+	"github.com/governor-dev/governor/engine/internal/explain"
 	"github.com/governor-dev/governor/engine/internal/memory"
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/certificate"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-func cannotRender(err error) lifecycle.Decision {
-	if decided := (&lifecycle.DecisionError{}); errors.As(err, &decided) {
-		return decided.Decision
-	}
-	return lifecycle.Block("CannotRender", err.Error())
-}
-
 func (e *engine[T, W]) provide(ctx context.Context, r *reconciliation[T, W]) {
-	lenient := e.reportsDrift(r.obj) && !deleting(r.obj)
-	due, still := e.applyCache.Unchanged(r.key, r.obj, r.seen, e.now())
+	lenient := e.policies.ReportsDrift(r.obj) && !deleting(r.obj)
+	due, still := e.applyCache.Unchanged(r.Key, r.obj, r.seen, e.now())
 	if still && !lenient {
-		r.due = due
+		r.Due = due
 		return
 	}
-	news := e.applyCache.News(r.key)
+	news := e.applyCache.News(r.Key)
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
 	if err != nil {
-		r.cause = err
-		r.decision = cannotRender(err)
+		r.Cause = err
+		r.Decision = explain.Rendering(err)
 		return
 	}
-	r.drift = e.isProvided(ctx, r)
+	r.Drift = e.isProvided(ctx, r)
 	err = e.apply(ctx, r, wanted, lenient)
 	switch {
 	case err != nil:
 		e.applyFailed(r, err)
-	case len(r.changes) == 0 && !lenient:
-		e.applyCache.Learn(r.key, news, memory.NewBasis(r.obj, r.seen, r.due))
+	case !lenient && e.noteOverridden(r):
+	case len(r.Changes) == 0 && !lenient:
+		e.applyCache.Learn(r.Key, news, memory.NewBasis(r.obj, r.seen, r.Due))
 	}
 }
 
@@ -49,13 +43,13 @@ func (e *engine[T, W]) apply(ctx context.Context, r *reconciliation[T, W], wante
 	if err != nil {
 		return err
 	}
-	r.due = filled.Due
+	r.Due = filled.Due
 	if lenient {
 		err = e.applyAroundDrift(ctx, r, wanted, filled.Objects)
 	} else {
-		r.changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
+		r.Changes, err = e.applier.Apply(ctx, r.obj, filled.Objects)
 	}
-	r.issued = written(filled.Issued, r.changes)
+	r.Issued = written(filled.Issued, r.Changes)
 	return err
 }
 
@@ -64,4 +58,18 @@ func written(all []certificate.Issued, changes []apply.Change) []certificate.Iss
 	return slices.DeleteFunc(all, func(i certificate.Issued) bool {
 		return !slices.ContainsFunc(changes, func(c apply.Change) bool { return c.Kind == "Secret" && c.Name == i.Secret })
 	})
+}
+
+// noteOverridden reports whether an admission webhook or policy keeps an object from being as declared. The status
+// names it, and the object is applied again after a while.
+func (e *engine[T, W]) noteOverridden(r *reconciliation[T, W]) bool {
+	drifts, retry := e.applier.Overridden(r.Key)
+	if len(drifts) == 0 {
+		return false
+	}
+	r.Drifts = append(r.Drifts, drifts...)
+	if r.Due.IsZero() || retry.Before(r.Due) {
+		r.Due = retry
+	}
+	return true
 }

@@ -7,7 +7,8 @@ import (
 
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/engine/internal/explain"
+	"github.com/governor-dev/governor/engine/internal/metrics"
 )
 
 // recoverPanic makes a panic in an application's code a decision about the one object that
@@ -17,16 +18,10 @@ func (e *engine[T, W]) recoverPanic(ctx context.Context, r *reconciliation[T, W]
 	if thrown == nil {
 		return
 	}
-	panics.WithLabelValues(e.app.Name).Inc()
+	metrics.Panics.WithLabelValues(e.app.Name).Inc()
 	logf.FromContext(ctx).Error(fmt.Errorf("%v", thrown), "panic", "stack", string(debug.Stack()))
-	r.panicked = true
-	e.operator.budget.Release(e.holder(r.key))
-	r.cause = fmt.Errorf("panic: %v", thrown)
-	r.decision = bug(thrown)
-}
-
-func bug(thrown any) lifecycle.Decision {
-	return lifecycle.Block("OperatorBug", fmt.Sprintf(
-		"The operator's own rules failed on this object (%v). Other objects are not affected. "+
-			"Please report it with the operator's log; changing the spec may avoid it.", thrown))
+	r.Panicked = true
+	e.operator.budget.Release(e.holder(r.Key))
+	r.Cause = fmt.Errorf("panic: %v", thrown)
+	r.Decision = explain.Panic(thrown)
 }

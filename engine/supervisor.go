@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/governor-dev/governor/engine/internal/caching"
+	"github.com/governor-dev/governor/engine/internal/forecast"
+	"github.com/governor-dev/governor/engine/internal/metrics"
 	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -34,7 +37,8 @@ const (
 type supervisor[T lifecycle.Resource, W any] struct {
 	operator *Operator
 	app      App[T, W]
-	ahead    *forecaster[T, W]
+	ahead    *forecast.Forecaster[T, W]
+	*registration
 }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a standby keeps
@@ -43,6 +47,11 @@ func (s *supervisor[T, W]) NeedLeaderElection() bool { return false }
 
 // Start implements manager.Runnable.
 func (s *supervisor[T, W]) Start(ctx context.Context) error {
+	ctx, begins := s.begin(ctx)
+	if !begins {
+		return nil
+	}
+	defer close(s.ended)
 	s.operator.running.Add(1)
 	defer s.operator.running.Done()
 	log := s.operator.mgr.GetLogger().WithValues("app", s.app.Name)
@@ -58,7 +67,7 @@ func (s *supervisor[T, W]) Start(ctx context.Context) error {
 
 // once waits for the CRD and runs the application until the CRD is gone.
 func (s *supervisor[T, W]) once(ctx context.Context, log logr.Logger, gvk schema.GroupVersionKind) {
-	running.WithLabelValues(s.app.Name).Set(0)
+	metrics.Running.WithLabelValues(s.app.Name).Set(0)
 	log.Info("waiting for the CRD", "kind", gvk.Kind, "group", gvk.Group)
 	err := s.operator.kinds.While(ctx, gvk, func(ctx context.Context) error {
 		log.Info("running", "kind", gvk.Kind, "group", gvk.Group)
@@ -89,6 +98,9 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if driver, ok := e.driver.(io.Closer); ok {
+		defer func() { _ = driver.Close() }()
+	}
 	c, err := s.newController(e, store)
 	if err != nil {
 		return err
@@ -103,8 +115,7 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 	}
 	s.operator.policies.Await(ctx)
 	defer s.operator.policies.Join(e.gvk.GroupKind(), e)()
-	s.ahead.engine.Store(e)
-	defer s.ahead.engine.Store(nil)
+	defer s.ahead.Begin(e.view())()
 	select {
 	case <-ctx.Done():
 		return nil
@@ -112,8 +123,8 @@ func (s *supervisor[T, W]) run(ctx context.Context) error {
 		return err
 	case <-s.operator.mgr.Elected():
 	}
-	running.WithLabelValues(s.app.Name).Set(1)
-	defer forgetApp(s.app.Name)
+	metrics.Running.WithLabelValues(s.app.Name).Set(1)
+	defer metrics.ForgetApp(s.app.Name)
 	defer s.operator.budget.ReleaseApp(s.app.Name)
 	defer s.operator.policies.DropApp(s.app.Name)
 	return c.Start(ctx)
@@ -132,7 +143,7 @@ func (s *supervisor[T, W]) newEngine(store cache.Cache, names *caching.SpecManag
 	mgr := s.operator.mgr
 	c, err := client.New(mgr.GetConfig(), client.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-		Cache: &client.CacheOptions{Reader: store},
+		Cache: &client.CacheOptions{Reader: store, Unstructured: true},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client: %w", err)

@@ -41,11 +41,21 @@ type Abilities[T Resource, W any] struct {
 	// exists.
 	DependsOn func(want T, step Step, kind string, obj Object) bool
 
+	// AppliesChange reports whether the step gives its target something of the spec that the
+	// target does not have yet, such as a new version. With it, no repair carries out a change of
+	// the spec that policies hold, although the spec that worked last does not need the repair.
+	AppliesChange func(want T, seen W, step Step) bool
+
 	// Retain prepares the return to the earlier spec of an object whose kind has fields that the
 	// API server does not let users set back, such as the size of a volume. It copies each of
 	// them from now into earlier, and changes nothing else. It returns one clause for each field
 	// whose value differed, e.g. "spec.storage.size stays 2Gi, as volumes only grow".
 	Retain func(now, earlier T) []string
+
+	// Protect copies from now into earlier what protects data, such as the retention of volumes, and
+	// changes nothing else. No policy holds that: a repair that uses the spec that worked last, while
+	// policies hold the present one, uses it with these fields.
+	Protect func(now, earlier T)
 
 	// References returns the objects that want uses and does not own, such as a Secret of the
 	// user. A change of one of them reconciles the custom resource. The driver reads them from

@@ -9,7 +9,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-func TestRecipe(t *testing.T) {
+func TestCertificateRequest(t *testing.T) {
 	want := lifecycle.Certificate{
 		Authority: "ca", CommonName: "m", DNSNames: []string{"m.svc"}, IPAddresses: []string{"::1"}, Server: true,
 	}

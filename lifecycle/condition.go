@@ -9,9 +9,13 @@ import (
 // Condition types of every object. They follow the kstatus convention: Ready is the
 // summary; Reconciling and Stalled are true only while they apply.
 const (
-	ConditionReady       = "Ready"
+	// ConditionReady is True while the application serves and nothing has to change but what a policy holds.
+	ConditionReady = "Ready"
+	// ConditionReconciling is True only while the operator changes something, or waits for a change to take effect.
 	ConditionReconciling = "Reconciling"
-	ConditionStalled     = "Stalled"
+	// ConditionStalled is True only while a person has to act. Its reason and message say what is wrong, and how
+	// to correct it.
+	ConditionStalled = "Stalled"
 	// ConditionAvailable is a condition of applications: the application serves its clients.
 	ConditionAvailable = "Available"
 	// ConditionDegraded is a condition of applications: not everything that the spec asks for
@@ -32,7 +36,8 @@ const (
 	// due for renewal. Its message names their Secrets.
 	ConditionCertificatesDue = "CertificatesDue"
 	// ConditionResourcesBlocked is present only while the API server refuses an object of the
-	// application until a person acts. Repairs that do not need the object go on.
+	// application until a person acts, or a step is stuck. Repairs that do not need the object or
+	// the step go on.
 	ConditionResourcesBlocked = "ResourcesBlocked"
 	// ConditionRolledBack is present while the spec is one that the operator restored because
 	// the one after it failed, until a user changes the spec.
@@ -58,6 +63,32 @@ func StatusOf(b bool) metav1.ConditionStatus {
 		return metav1.ConditionTrue
 	}
 	return metav1.ConditionFalse
+}
+
+// Service is what an application does for its clients at present.
+type Service struct {
+	// Available reports that it serves, and AvailableReason is the CamelCase fact that it does.
+	Available       bool
+	AvailableReason string
+	// Complete reports that all of the spec works, and CompleteReason is that fact.
+	Complete       bool
+	CompleteReason string
+	// Message has the figures, e.g. "2 of 3 members serve."
+	Message string
+}
+
+// Conditions returns Available and Degraded. The reason for what does not work is that of the decision.
+func (s Service) Conditions(d Decision) []Condition {
+	fact := func(kind string, is, works bool, reason string) Condition {
+		if !works {
+			reason = d.Reason
+		}
+		return Condition{Type: kind, Status: StatusOf(is), Reason: reason, Message: s.Message}
+	}
+	return []Condition{
+		fact(ConditionAvailable, s.Available, s.Available, s.AvailableReason),
+		fact(ConditionDegraded, !s.Complete, s.Complete, s.CompleteReason),
+	}
 }
 
 // StandardConditions returns Ready, Reconciling and Stalled of a decision. own are the

@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -61,9 +62,22 @@ type Decision struct {
 	After time.Duration
 
 	// Behind are the decisions of the rules after the one that wants Step, up to the first
-	// that wants no step. [First] sets it for a change. While policies hold the change, a
-	// repair behind it goes on.
+	// that wants no step. [First] sets it. A repair behind the step goes on while policies hold
+	// the step's change ([Decision.Instead]), or while the step fails ([Decision.Past]).
 	Behind []Decision
+
+	// Drift is what Step repairs, if the application serves and keeps its data as well without
+	// the step. While the drift policy is Report, the engine reports it, and takes the decision
+	// of the later rules. Nil means that the step is taken in any case.
+	Drift *Drift
+}
+
+// Drift is a change of an object of the operator by another user or controller.
+type Drift struct {
+	// Kind and Name are those of the object.
+	Kind, Name string
+	// Fields are those that were changed.
+	Fields []string
 }
 
 // IsSet reports whether the rule applies.
@@ -132,38 +146,74 @@ func Settled(reason, message string) Decision {
 	return Decision{Outcome: OutcomeSettled, Reason: reason, Message: message}
 }
 
-// First returns the first decision that is set, or Settled if none is. A change carries the
+// First returns the first decision that is set, or Settled if none is. A step carries the
 // decisions of the later rules in Behind.
 func First(rules ...Decision) Decision {
-	for i, d := range rules {
-		if d.IsSet() {
-			return d.before(rules[i+1:])
-		}
+	if d := Any(rules...); d.IsSet() {
+		return d
 	}
 	return Settled("AsDeclared", "Everything is as declared.")
 }
 
+// Any is First for one rule with several decisions, such as one for each member: the result is
+// not set if none of them is.
+func Any(decisions ...Decision) Decision {
+	for i, d := range decisions {
+		if d.IsSet() {
+			return d.before(decisions[i+1:])
+		}
+	}
+	return Decision{}
+}
+
+// before returns the decision with those of the later rules in Behind, after those that its own
+// rule has set.
 func (d Decision) before(rules []Decision) Decision {
-	if d.Outcome != OutcomeProceed || d.Step.Intent == IntentRepair {
+	if d.Outcome != OutcomeProceed {
 		return d
 	}
+	behind := slices.Clone(d.Behind)
 	for _, next := range rules {
-		if !next.IsSet() {
-			continue
-		}
-		next.Behind = nil
-		if d.Behind = append(d.Behind, next); next.Outcome != OutcomeProceed {
+		if n := len(behind); n > 0 && behind[n-1].Outcome != OutcomeProceed {
 			break // a later rule is not safe before this wait or block ends
 		}
+		if next.IsSet() {
+			line := next.Behind
+			next.Behind = nil
+			behind = append(append(behind, next), line...)
+		}
 	}
+	d.Behind = behind
+	return d
+}
+
+func (d Decision) sparesDrift() bool { return d.Outcome == OutcomeProceed && d.Drift != nil }
+
+// SpareDrift returns the decision without repairs of drift that may stay, and that drift.
+func (d Decision) SpareDrift() (_ Decision, spared []Drift) {
+	for d.sparesDrift() {
+		spared, d = append(spared, *d.Drift), First(d.Behind...)
+	}
+	return d.withoutBehind(Decision.sparesDrift), spared
+}
+
+func (d Decision) withoutBehind(these func(Decision) bool) Decision {
+	d.Behind = slices.DeleteFunc(slices.Clone(d.Behind), these)
 	return d
 }
 
 // Instead returns the decision that goes on while policies hold the decision's change: the
 // first repair behind it. A change counts as a repair if needed reports that it restores
 // what the world lost; nil means that none does. If a wait comes first, the result is that
-// wait. The result is not set if nothing goes on.
+// wait. The result is not set if nothing goes on. What holds a repair holds the later ones, too.
 func (d Decision) Instead(needed func(Step) bool) Decision {
+	if d.IsRepair() {
+		return Decision{}
+	}
+	return d.repairBehind(needed)
+}
+
+func (d Decision) repairBehind(needed func(Step) bool) Decision {
 	for _, next := range d.Behind {
 		switch {
 		case next.Outcome == OutcomeWait:
@@ -175,4 +225,39 @@ func (d Decision) Instead(needed func(Step) bool) Decision {
 		}
 	}
 	return Decision{}
+}
+
+// Past returns the decision that goes on while steps are stuck: they fail, or have no effect. It
+// is the decision itself, unless its own step is stuck. Then it is the first repair behind it,
+// with needed and a wait as for [Decision.Instead], or not set if nothing goes on.
+//
+// A later rule may count on what an earlier one has done, so the stuck step limits what follows:
+//   - No change goes on, except one that is needed, and that only past stuck repairs. Past a stuck
+//     change it could begin before another has ended.
+//   - No irreversible repair goes on: a person has to look at the object anyway.
+//   - Nothing goes past a wait or a block, as in the order of the rules.
+//   - Other repairs go on, also destructive ones such as the removal of a dead member. The rules are
+//     in the order of urgency, and each makes sense in every world, so also in one where the stuck
+//     step has failed. Gates judge the present world, without the stuck step's effect.
+func (d Decision) Past(stuck, needed func(Step) bool) Decision {
+	isStuck := func(d Decision) bool { return d.Outcome == OutcomeProceed && stuck(d.Step) }
+	first, begun := isStuck(d), isStuck(d) && !d.IsRepair()
+	d = d.withoutBehind(func(next Decision) bool {
+		if isStuck(next) {
+			begun = begun || !next.IsRepair()
+			return true
+		}
+		another := begun && !next.IsRepair() || first && next.Step.Class == ClassIrreversible
+		return another && next.Outcome == OutcomeProceed
+	})
+	if !first {
+		return d
+	}
+	return d.repairBehind(needed)
+}
+
+// Wants reports whether the decision, or one behind it, is to take the step.
+func (d Decision) Wants(step Step) bool {
+	wants := func(d Decision) bool { return d.Outcome == OutcomeProceed && d.Step.Same(step) }
+	return wants(d) || slices.ContainsFunc(d.Behind, wants)
 }

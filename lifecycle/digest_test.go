@@ -7,7 +7,7 @@ import (
 )
 
 // Pods carry digests that earlier operators wrote: another digest restarts them all.
-func TestADigestIsForEver(t *testing.T) {
+func TestDigestIsStable(t *testing.T) {
 	for want, value := range map[string]any{
 		"n1b0xuegv1z3": map[string]any{"image": "etcd:3.6", "args": []string{"--a"}},
 		"49p8094dd351": "",

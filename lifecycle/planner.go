@@ -80,7 +80,7 @@ type Driver[T Resource, W any] interface {
 
 	// Act performs the step. It is idempotent and takes seconds at most; longer work is a
 	// Job that a later Observe sees. It fails if the world has changed since seen, with a
-	// [Deferred] if it did nothing.
+	// [Deferred] if it did nothing. Both calls must return when ctx ends: the engine limits them.
 	Act(ctx context.Context, obj T, seen W, step Step) error
 }
 
@@ -101,7 +101,7 @@ const (
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 
 	// LabelApplied marks an object that Resources returned, which the engine may prune.
-	LabelApplied = "governor.dev/provided"
+	LabelApplied = "governor.dev/applied"
 
 	// AnnotationPaused with the value "true" makes the engine observe only.
 	AnnotationPaused = "governor.dev/paused"

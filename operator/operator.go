@@ -5,7 +5,7 @@
 //		operator.Main(operator.Options{
 //			Name: "chocolate", Version: version, APIs: []func(*runtime.Scheme) error{v1.AddToScheme},
 //			Register: func(op *engine.Operator) error {
-//				return engine.Register(op, engine.App[*v1.Candy, candy.World]{Name: "candy", Planner: candy.Planner{}, Driver: driver.New})
+//				return engine.Register(op, engine.App[*v1.Candy, candy.World]{Name: "candy", Planner: candy.Planner{}, Steps: candy.Steps(), Driver: driver.New})
 //			},
 //		})
 //	}

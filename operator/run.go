@@ -105,6 +105,7 @@ func (o *flags) level() slog.Level {
 
 // run runs one manager after the other until the context ends.
 func (o *flags) run(ctx context.Context) error {
+	o.webhooks.ending = ctx.Done()
 	if err := o.health.listen(ctx, o.healthAddr); err != nil {
 		return err
 	}
@@ -199,7 +200,7 @@ func (o *flags) manager(cfg *rest.Config, term *lease) (manager.Manager, *engine
 
 // outfit adds the webhooks, the engine and the applications to the manager.
 func (o *flags) outfit(mgr manager.Manager, term *lease) (*engine.Operator, error) {
-	if err := o.webhooks.keep(mgr, o.Options); err != nil {
+	if err := o.webhooks.keep(mgr, o.Options, len(o.namespaces) > 0); err != nil {
 		return nil, err
 	}
 	options := engine.Options{

@@ -29,6 +29,7 @@ type webhooks struct {
 	namespace string
 	serving   *webhookcert.Serving
 	ready     healthz.Checker // nil without webhooks
+	ending    <-chan struct{} // see [lingering]
 }
 
 func (w *webhooks) define(f *pflag.FlagSet, name string) {
@@ -63,17 +64,18 @@ func (w *webhooks) configure(c *tls.Config) { w.serving.Configure(c) }
 // server serves the certificate that the rotator loads.
 func (w *webhooks) server() webhook.Server {
 	w.serving = webhookcert.NewServing()
-	return w.serving.Server(webhook.Options{Port: w.port})
+	return lingering{w.serving.Server(webhook.Options{Port: w.port}), w.ending}
 }
 
-// keep lets the manager keep the certificate, and convert.
-func (w *webhooks) keep(mgr manager.Manager, o Options) error {
+// keep lets the manager keep the certificate, and convert. A scoped operator watches only some
+// namespaces.
+func (w *webhooks) keep(mgr manager.Manager, o Options, scoped bool) error {
 	if !w.on {
 		return nil
 	}
 	rotator, err := webhookcert.New(mgr, w.serving, webhookcert.Options{
 		Program: o.Name, Namespace: w.namespace, Secret: w.secret, Configuration: o.WebhookConfiguration,
-		Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc", o.Name + "-metrics." + w.namespace + ".svc"},
+		Scoped: scoped, Definitions: o.Converted, Names: []string{o.WebhookService + "." + w.namespace + ".svc", o.Name + "-metrics." + w.namespace + ".svc"},
 	})
 	if err != nil {
 		return fmt.Errorf("cannot keep the webhooks' certificate: %w", err)

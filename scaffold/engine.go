@@ -29,7 +29,7 @@ func (e Engine) required(dir, mod string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return mod + "\nreplace github.com/governor-dev/governor => " + path + "\n", nil
+	return fmt.Sprintf("%s\nreplace github.com/governor-dev/governor => %s\n\nreplace github.com/governor-dev/governor/api => %s/api\n", mod, path, path), nil
 }
 
 // pathFrom is the path of the tree as the project in dir, which need not exist yet, says it in its go.mod. It is relative,

@@ -8,7 +8,7 @@ import (
 )
 
 // The guide, page after page, as a reader without a cluster goes through it.
-func TestTheGuide(t *testing.T) {
+func TestScaffoldGuide(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a project, many times")
 	}

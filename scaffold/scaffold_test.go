@@ -329,7 +329,7 @@ func TestEngineOfAWorkingTree(t *testing.T) {
 		_, err := scaffold.New(dir, pond(), scaffold.Engine{Version: "v0.1.0", Directory: ".."})
 		must(t, err)
 		_, path, _ := strings.Cut(read(t, dir, "go.mod"), "replace github.com/governor-dev/governor => ")
-		path = strings.TrimSpace(path)
+		path, _, _ = strings.Cut(path, "\n")
 		if isRelative != strings.HasPrefix(path, "../") {
 			t.Errorf("go.mod in %s has the path %q", dir, path)
 		}

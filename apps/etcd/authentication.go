@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
@@ -38,11 +39,21 @@ func permitted(want *etcdv1.EtcdCluster, seen World, rules ...lifecycle.Decision
 			refused = Unauthorized(want, seen.User, d.Step)
 		}
 	}
-	d := lifecycle.First(able...)
-	if !refused.IsSet() || d.Outcome == lifecycle.OutcomeProceed && d.Step.Intent == lifecycle.IntentRepair {
-		return d
+	if refused.IsSet() {
+		able = append(upToChange(able), refused)
 	}
-	return refused
+	return lifecycle.First(able...)
+}
+
+// upToChange are the repairs that come before anything else.
+func upToChange(rules []lifecycle.Decision) []lifecycle.Decision {
+	first := slices.IndexFunc(rules, func(d lifecycle.Decision) bool {
+		return d.IsSet() && (d.Outcome != lifecycle.OutcomeProceed || !d.IsRepair())
+	})
+	if first < 0 {
+		return rules
+	}
+	return rules[:first]
 }
 
 // Unauthorized returns the decision for a step that etcd's authentication denies to the user.
@@ -71,11 +82,29 @@ func memberListDenied(want desired, seen World) lifecycle.Decision {
 	}
 	said := "etcd's authentication is enabled, and etcd denies Governor the member list. " + grantInstructions(want.EtcdCluster, seen.User)
 	known := withRememberedRoles(want.EtcdCluster, seen)
-	_, differs := known.find(func(m Member) bool { return voter(m) && (!known.serving(m) || want.mismatches(m)) })
+	_, differs := known.find(func(m Member) bool { return voter(m) && want.mismatches(m) })
+	if due := dueRepairs(known); due != "" {
+		differs, said = true, said+" Until then Governor cannot repair "+due+"."
+	}
 	if to, err := target(want.EtcdCluster); !differs && known.count(voter) == int(want.Spec.Size) && err == nil && compare(to, present(want.EtcdCluster, seen)) == 0 {
 		return lifecycle.Settled(authEnabled, said)
 	}
 	return lifecycle.Block(authEnabled, said)
+}
+
+// dueRepairs names the voters that Governor would repair if it might.
+func dueRepairs(known World) string {
+	var all []string
+	for _, m := range known.Members {
+		switch {
+		case !voter(m):
+		case claimTerminating(m):
+			all = append(all, m.Name+" (its "+doom(m)+")")
+		case !known.serving(m):
+			all = append(all, m.Name+" (it does not serve)")
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // withRememberedRoles returns the world with the roles recorded in the status. It serves reports
@@ -92,7 +121,7 @@ func withRememberedRoles(want *etcdv1.EtcdCluster, seen World) World {
 			switch old.Role {
 			case roleLeader, roleFollower:
 				m.Role, m.Joined = Voter, true
-			case string(Learner):
+			case etcdv1.MemberRoleLearner:
 				m.Role = Learner
 			}
 		})

@@ -41,7 +41,8 @@ func TestAuthEnabled(t *testing.T) {
 		"MuteGrows":  {"a change waits", larger, mute(serving(3)), "Blocked AuthEnabled", "etcdctl auth disable"},
 		"MuteOlder":  {"an upgrade waits", upgraded, mute(serving(3)), "Blocked AuthEnabled", "etcdctl auth disable"},
 		"MuteNoSet":  {"Kubernetes does not ask etcd", known(), mute(serving(3).with("e-1", noSet)), "Proceed StartMember e-1 (StatefulSetMissing)", ""},
-		"MuteSilent": {"an unready member does not serve", known(), mute(serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Ready, m.Health = false, etcd.Unhealthy })), "Blocked AuthEnabled", ""},
+		"MuteSilent": {"an unready member does not serve", known(), mute(serving(3).with("e-1", func(m *etcd.Member) { m.Pod.Ready, m.Health = false, etcd.Unhealthy })), "Blocked AuthEnabled", "cannot repair e-1 (it does not serve)"},
+		"MuteDoomed": {"a repair is due", known(), mute(serving(3).with("e-1", claimTerminating)), "Blocked AuthEnabled", "cannot repair e-1 (its PersistentVolumeClaim is being deleted)"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -28,6 +28,9 @@ func authorityMismatch(want desired, seen World, now time.Time) lifecycle.Decisi
 		return unableToRestart(seen, s)
 	}
 	if m, ok := s.inProgress(want); ok {
+		if want.mismatches(m) && !m.Pod.Ready && !claimTerminating(m) && !obstructed(m) {
+			return lifecycle.Proceed(correction(want, seen, m, "%s started with the current authority and an earlier spec, and does not serve; it starts with the current spec.", m.Name))
+		}
 		if d := hindered(want, seen, m, now); d.IsSet() {
 			return d
 		}
@@ -39,11 +42,14 @@ func authorityMismatch(want desired, seen World, now time.Time) lifecycle.Decisi
 	m := s.next(want, seen)
 	step := restart(want, m, want.after(m), authoritySwapped,
 		"%s runs with an authority that was replaced or lost; it restarts with the current one.", m.Name)
+	if d := refusedTemplate(want, seen, step); d.IsSet() && s.alive(m) {
+		return d
+	}
 	switch {
 	case !s.alive(m) || len(s.voters) <= 2 || s.others(m) >= s.quorum() && (s.complete() || !s.refuseEachOther()):
 		return lifecycle.Proceed(repair(step))
 	case s.refuseEachOther() && (s.complete() || len(s.renewed)+1 >= s.quorum()):
-		return lifecycle.Proceed(repair(with(step, ArgBudget, OverBudget)))
+		return lifecycle.Proceed(repair(overBudget(step)))
 	case canRemoveDead(want, seen, now):
 		return lifecycle.Decision{} // the restart keeps the quorum afterwards
 	}
@@ -75,9 +81,9 @@ func (p authorityGroups) claimsTerminating() (d lifecycle.Decision, ok bool) {
 		return lifecycle.Decision{}, false
 	}
 	return lifecycle.Block(authoritySwapped, fmt.Sprintf(
-		"%s runs with an authority that was replaced or lost, and its %s is being deleted: a restart would lose its data, and too few other "+
+		"%s runs with an authority that was replaced or lost, and its %s: a restart would lose its data, and too few other "+
 			"members can restart. Do not delete its pod. Restore the former Secrets of the authority; Governor then replaces the member.",
-		p.old[at].Name, terminatingKind(p.old[at]))), true
+		p.old[at].Name, doom(p.old[at]))), true
 }
 
 // restartable are the members with an old authority that keep their data when their pod is deleted.
@@ -187,7 +193,7 @@ func (p authorityGroups) inProgress(want desired) (Member, bool) {
 // the leader.
 func (p authorityGroups) next(want desired, seen World) Member {
 	leads := func(m Member) bool {
-		return m.Leads || !seen.Listed && remembered(want.EtcdCluster, m.Name).Role == roleLeader
+		return m.Leads || !seen.Listed && Remembered(want.EtcdCluster, m.Name).Role == roleLeader
 	}
 	able := p.restartable()
 	for _, is := range []func(Member) bool{

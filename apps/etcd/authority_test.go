@@ -158,7 +158,7 @@ func (s *swap) set(at int, is byte) { s.members = s.members[:at] + string(is) + 
 // TestReplacedAuthorityDestroysNothing checks the worlds in which a restart would destroy data.
 func TestReplacedAuthorityDestroysNothing(t *testing.T) {
 	memory := told(wanted(3), serving(3))
-	memory.Spec.Storage.Medium = etcdv1.Memory
+	memory.Spec.Storage.Medium = etcdv1.MediumMemory
 	three := told(wanted(3), serving(3))
 	lost2 := scene{swap{"ooo", true}.observed(three)}.with("e-0", lost).with("e-1", lost)
 	broken := swap{"ooo", true}.observed(three)
@@ -201,7 +201,7 @@ func TestEverySmallWorldOfAuthorities(t *testing.T) {
 		}
 		want := wanted(3)
 		want.Spec.Version = "3.6.16"
-		want.Status.Memory.Formed, want.Status.Memory.FirstVersion = true, "3.5.35"
+		want.Status.Bootstrap.Formed, want.Status.Bootstrap.FirstVersion = true, "3.5.35"
 		seen := world(code)
 		seen.Trust = "new"
 		for _, m := range seen.Members {
@@ -219,4 +219,33 @@ func TestEverySmallWorldOfAuthorities(t *testing.T) {
 func refusing(m *etcd.Member) {
 	m.Health, m.Version, m.Index, m.Leads = etcd.Unknown, "", 0, false
 	m.Refused, m.Pod.Revision, m.Set.Revision = true, m.Pod.Revision+".old", m.Set.Revision+".old"
+}
+
+// A member that started with the current authority and an earlier spec, e.g. with a Secret that is gone, cannot wait for
+// itself: it gets the current spec. Its data stay.
+func TestMemberWithTheCurrentAuthorityGetsTheCurrentSpec(t *testing.T) {
+	want := told(wanted(3), serving(3))
+	earlier := func(m *etcd.Member) { m.Set.Revision, m.Pod.Revision = "earlier.new", "earlier.new" }
+	cases := map[string]struct {
+		reason string
+		edit   func(*etcd.Member)
+		step   string
+	}{
+		"Starts":  {"it has the current spec, and needs time", func(*etcd.Member) {}, "Serving e-0"},
+		"Earlier": {"it has an earlier spec", earlier, "Restart e-0"},
+		"Ready":   {"its pod is ready, so the next member restarts", func(m *etcd.Member) { earlier(m); m.Pod.Ready = true }, "Restart e-1"},
+		"Claim":   {"its data would go with its pod", func(m *etcd.Member) { earlier(m); m.Volume.Terminating = true }, "Serving e-0"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			seen := scene{swap{"soo", false}.observed(want)}.with("e-0", c.edit)
+			d := etcd.Planner{}.Next(want, seen.World, noon)
+			if d.Step.String() != c.step {
+				t.Fatalf("%s: %s", c.reason, d)
+			}
+			if d.Step.Name == etcd.Restart && d.Step.Args[etcd.ArgRevision] != etcd.Revision(want)+".new" {
+				t.Errorf("%s: %v", d, d.Step.Args)
+			}
+		})
+	}
 }

@@ -17,13 +17,13 @@ func TestDisruptionBudgetProtectsUnreadyPods(t *testing.T) {
 		medium etcdv1.Medium
 		least  int
 	}{
-		"Three":          {3, etcdv1.Persistent, 2},
-		"Five":           {5, etcdv1.Persistent, 3},
-		"Two":            {2, etcdv1.Persistent, 1},
-		"One":            {1, etcdv1.Persistent, 0},
-		"ThreeInMemory":  {3, etcdv1.Memory, 2},
-		"TwoInMemory":    {2, etcdv1.Memory, 2},
-		"OneOnEphemeral": {1, etcdv1.Ephemeral, 1},
+		"Three":          {3, etcdv1.MediumPersistent, 2},
+		"Five":           {5, etcdv1.MediumPersistent, 3},
+		"Two":            {2, etcdv1.MediumPersistent, 1},
+		"One":            {1, etcdv1.MediumPersistent, 0},
+		"ThreeInMemory":  {3, etcdv1.MediumMemory, 2},
+		"TwoInMemory":    {2, etcdv1.MediumMemory, 2},
+		"OneOnEphemeral": {1, etcdv1.MediumEphemeral, 1},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -25,11 +25,11 @@ func scheme(encrypts bool) string {
 // managed reports whether Governor issues the certificates. That is the default, also for
 // objects that no API server has defaulted.
 func managed(want *etcdv1.EtcdCluster) bool {
-	return want.Spec.TLS.Mode == etcdv1.Managed || want.Spec.TLS.Mode == ""
+	return want.Spec.TLS.Mode == etcdv1.TLSModeManaged || want.Spec.TLS.Mode == ""
 }
 
 func own(want *etcdv1.EtcdCluster) etcdv1.TLSSecrets {
-	if want.Spec.TLS.Mode != etcdv1.Secrets || want.Spec.TLS.Secrets == nil {
+	if want.Spec.TLS.Mode != etcdv1.TLSModeSecrets || want.Spec.TLS.Secrets == nil {
 		return etcdv1.TLSSecrets{}
 	}
 	return *want.Spec.TLS.Secrets
@@ -112,7 +112,7 @@ func peerCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certific
 
 // serverCertificate is also valid for clients: etcd's own gateway calls the member with it.
 func serverCertificate(want *etcdv1.EtcdCluster, member string) lifecycle.Certificate {
-	service := clientService(want)
+	service := ClientServiceName(want)
 	return lifecycle.Certificate{
 		Authority: clientAuthority(want), CommonName: member, Server: true, Client: true,
 		DNSNames: slices.Compact([]string{

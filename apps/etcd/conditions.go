@@ -15,8 +15,8 @@ import (
 
 // The roles in the status.
 const (
-	roleLeader   = "Leader"
-	roleFollower = "Follower"
+	roleLeader   = etcdv1.MemberRoleLeader
+	roleFollower = etcdv1.MemberRoleFollower
 )
 
 // Conditions reports whether the cluster is available and complete, and how many failures it
@@ -24,25 +24,15 @@ const (
 func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Decision) []lifecycle.Condition {
 	seen = withRememberedRoles(want, seen)
 	serving, size := seen.count(seen.servingVoter), int(want.Spec.Size)
-	said := fmt.Sprintf("%d of %d members serve.", serving, size)
-	fact := func(kind string, is bool, otherwise, message string) lifecycle.Condition {
-		return lifecycle.Condition{Type: kind, Status: lifecycle.StatusOf(is), Reason: otherwise, Message: message}
+	service := lifecycle.Service{
+		Available: seen.Listed && seen.missing() == 0, AvailableReason: "QuorumServes", Complete: serving >= size, CompleteReason: "AllServe",
+		Message: fmt.Sprintf("%d of %d members serve.", serving, size),
 	}
-	available := seen.Listed && seen.missing() == 0
-	return append([]lifecycle.Condition{
-		fact("Available", available, ternary(available, "QuorumServes", d.Reason), said),
-		fact("Degraded", serving < size, ternary(serving < size, d.Reason, "AllServe"), said),
-		faultToleranceCondition(want, seen),
-		quorumLostCondition(d),
-		alarmCondition(seen),
-	}, revocationCondition(want, seen)...)
-}
-
-func ternary(is bool, yes, no string) string {
-	if is {
-		return yes
-	}
-	return no
+	return slices.Concat(
+		service.Conditions(d),
+		[]lifecycle.Condition{faultToleranceCondition(want, seen), quorumLostCondition(d), alarmCondition(seen)},
+		revocationCondition(want, seen), keptVolumes(want, seen),
+	)
 }
 
 // reasonDataLost is the reason of the decision, and the type of the condition, for the loss of a
@@ -115,15 +105,17 @@ func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 	seen = withRememberedRoles(want, seen)
 	s := &want.Status
 	s.Version = versions(want, seen)
-	s.Memory = remember(want, seen)
+	s.Bootstrap = remember(want, seen)
 	s.Members = members(want, seen)
 	s.Replicas = int32(seen.count(ourListed))
 	s.ReadyReplicas = int32(seen.count(seen.servingVoter))
 	s.Ready = fmt.Sprintf("%d/%d", s.ReadyReplicas, want.Spec.Size)
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
-	s.ServiceName = clientService(want)
-	s.Endpoints = []string{clientScheme(want) + "://" + host(want, clientService(want)) + ":2379"}
+	s.ServiceName = ClientServiceName(want)
+	s.Endpoints = []string{clientScheme(want) + "://" + host(want, ClientServiceName(want)) + ":2379"}
 	s.ClientSecretName = ClientSecret(want)
+	s.VolumeRetention = volumeRetention(want, seen)
+	s.NetworkPolicy = new(networkPolicyInEffect(want, seen)).DeepCopy()
 	s.Leader = ""
 	if l, ok := seen.leader(); ok {
 		s.Leader = l.Name
@@ -137,15 +129,15 @@ func (Planner) Status(want *etcdv1.EtcdCluster, seen World) {
 func phase(want *etcdv1.EtcdCluster, seen World) etcdv1.Phase {
 	switch {
 	case isDeleted(want):
-		return etcdv1.Deleting
+		return etcdv1.PhaseDeleting
 	case !formed(want, seen):
-		return etcdv1.Creating
+		return etcdv1.PhaseCreating
 	case !seen.Listed || seen.missing() > 0:
-		return etcdv1.Unavailable
+		return etcdv1.PhaseUnavailable
 	case seen.count(seen.servingVoter) < int(want.Spec.Size):
-		return etcdv1.Degraded
+		return etcdv1.PhaseDegraded
 	}
-	return etcdv1.Running
+	return etcdv1.PhaseRunning
 }
 
 // versions chooses a version if none is declared, and only once.
@@ -164,12 +156,12 @@ func versions(want *etcdv1.EtcdCluster, seen World) etcdv1.VersionStatus {
 
 // remember keeps what was recorded and adds what is new. If the record was deleted, the objects
 // in Kubernetes show which members exist, and whether they are forming the cluster.
-func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
-	m := initialMemory(want, seen)
-	if want.Status.Memory != nil {
-		m = *want.Status.Memory
+func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.BootstrapStatus {
+	m := initialBootstrap(want, seen)
+	if want.Status.Bootstrap != nil {
+		m = *want.Status.Bootstrap
 	}
-	m.Formed = m.Formed || seen.Listed
+	m.Formed = m.Formed || formed(want, seen)
 	m.NextMember = max(m.NextMember, nextNumber(want, seen))
 	m.TriedSpreads = triedSpreads(want, seen)
 	return &m
@@ -178,20 +170,20 @@ func remember(want *etcdv1.EtcdCluster, seen World) *etcdv1.Memories {
 // withRecord returns the object with the record that Status adds if members exist without one. The
 // members then keep what they have.
 func withRecord(want *etcdv1.EtcdCluster, seen World) *etcdv1.EtcdCluster {
-	if want.Status.Memory != nil || seen.count(inKube) == 0 {
+	if want.Status.Bootstrap != nil || seen.count(inKube) == 0 {
 		return want
 	}
-	m := initialMemory(want, seen)
+	m := initialBootstrap(want, seen)
 	want = want.DeepCopy()
-	want.Status.Memory = &m
+	want.Status.Bootstrap = &m
 	return want
 }
 
-// initialMemory is the first record. Existing members mean that the record was deleted from the
+// initialBootstrap is the first record. Existing members mean that the record was deleted from the
 // status. If they were forming the cluster, their bootstrap ConfigMaps show the initial members.
 // Otherwise the initial members are unknown, and none may bootstrap a cluster.
-func initialMemory(want *etcdv1.EtcdCluster, seen World) etcdv1.Memories {
-	m := etcdv1.Memories{Token: token(want), Formed: seen.count(inKube) > 0, InitialMembers: []string{}, NextMember: int64(want.Spec.Size)}
+func initialBootstrap(want *etcdv1.EtcdCluster, seen World) etcdv1.BootstrapStatus {
+	m := etcdv1.BootstrapStatus{Token: token(want), Formed: seen.count(inKube) > 0, InitialMembers: []string{}, NextMember: int64(want.Spec.Size)}
 	if m.Formed && forms(seen) {
 		m.Formed, m.InitialMembers, m.NextMember = false, seen.Initial, int64(len(seen.Initial))
 		return m
@@ -218,27 +210,35 @@ func forms(seen World) bool {
 // both when there is no quorum.
 func members(want *etcdv1.EtcdCluster, seen World) []etcdv1.MemberStatus {
 	var all []etcdv1.MemberStatus
+	gone := expelled(want, seen)
 	for _, m := range seen.Members {
-		all = append(all, member(want, seen, m))
+		if KeptVolume(seen, m) {
+			continue
+		}
+		s := member(want, seen, m)
+		if slices.Contains(gone, m.Name) {
+			s.Role = Remembered(want, m.Name).Role // until a user decides
+		}
+		all = append(all, s)
 	}
 	for _, old := range want.Status.Members {
 		if _, ok := seen.named(old.Name); !ok && !seen.Listed && !isDeleted(want) {
-			old.Health, old.Trouble, old.Node = "Unknown", "Missing", ""
+			old.Health, old.Problem, old.Node = etcdv1.MemberHealthUnknown, "Missing", ""
 			all = append(all, old)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b etcdv1.MemberStatus) int { return int(Number(a.Name) - Number(b.Name)) })
-	return all
+	return all[:min(len(all), etcdv1.MaxMembers)]
 }
 
 func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus {
-	old := remembered(want, m.Name)
+	old := Remembered(want, m.Name)
 	s := etcdv1.MemberStatus{
 		Name: m.Name, ID: old.ID, Role: old.Role, Version: ran(want, m),
-		Health: string(m.Health), Node: m.Pod.Node, Trouble: string(m.Pod.Trouble),
+		Health: etcdv1.MemberHealth(m.Health), Node: m.Pod.Node, Problem: string(m.Pod.Trouble), Maintenance: maintenance(old, m),
 	}
 	if s.Health == "" {
-		s.Health = "Unknown"
+		s.Health = etcdv1.MemberHealthUnknown
 	}
 	if seen.Listed {
 		s.Role = role(m)
@@ -248,9 +248,9 @@ func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus 
 	}
 	switch {
 	case dataLost(m):
-		s.Trouble = "DataLost"
+		s.Problem = "DataLost"
 	case claimTerminating(m):
-		s.Trouble = volumeDeleted
+		s.Problem = volumeDeleted
 	}
 	if !m.Since.IsZero() {
 		s.Since = &metav1.Time{Time: m.Since}
@@ -261,12 +261,24 @@ func member(want *etcdv1.EtcdCluster, seen World, m Member) etcdv1.MemberStatus 
 	return s
 }
 
-func role(m Member) string {
+// maintenance keeps the end of the maintenance, which only the operator that leads at that time
+// can observe.
+func maintenance(old etcdv1.MemberStatus, m Member) *etcdv1.NodeMaintenance {
+	switch {
+	case m.Maintenance != "":
+		return &etcdv1.NodeMaintenance{Node: m.Maintenance}
+	case old.Maintenance == nil || m.Returned.IsZero():
+		return nil
+	}
+	return &etcdv1.NodeMaintenance{Node: old.Maintenance.Node, Ended: &metav1.Time{Time: m.Returned}}
+}
+
+func role(m Member) etcdv1.MemberRole {
 	switch {
 	case m.Role == Voter && m.Leads:
 		return roleLeader
 	case m.Role == Voter:
 		return roleFollower
 	}
-	return string(m.Role)
+	return etcdv1.MemberRole(m.Role)
 }

@@ -185,7 +185,7 @@ func connectProbe(v version, seconds, failures int32) *corev1.Probe {
 }
 
 // readiness queries /health, which is a linearizable read. A full database is no reason to stop
-// reads. Before 3.5 each query writes an entry of the old API to the log, and 3.6 panics on such
+// reads, and neither is an alarm of another member: every member reports every alarm. Before 3.5 each query writes an entry of the old API to the log, and 3.6 panics on such
 // an entry (etcd-io/etcd issue 20809). Those versions get a TCP probe, and the operator's own
 // reads supplement it.
 func readiness(v version) *corev1.Probe {
@@ -194,7 +194,7 @@ func readiness(v version) *corev1.Probe {
 		p.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromString("client")}
 		return p
 	}
-	p.HTTPGet = &corev1.HTTPGetAction{Path: "/health?exclude=NOSPACE", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP}
+	p.HTTPGet = &corev1.HTTPGetAction{Path: "/health?exclude=NOSPACE&exclude=CORRUPT", Port: intstr.FromString("metrics"), Scheme: corev1.URISchemeHTTP}
 	return p
 }
 

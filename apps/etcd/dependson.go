@@ -15,7 +15,7 @@ func (Planner) DependsOn(want *etcdv1.EtcdCluster, s lifecycle.Step, kind string
 	switch s.Name {
 	case FormCluster:
 		return true
-	case StartMember, Restart, RestoreSet:
+	case StartMember, Restart, RestoreStatefulSet:
 		member := memberIn(want, obj.GetName())
 		return (kind == "ConfigMap" || kind == "Secret") && (member == "" || member == s.Target)
 	}

@@ -16,12 +16,12 @@ func TestStepsDependOnObjectsOfTheirPod(t *testing.T) {
 		step, kind, object string
 		want               bool
 	}{
-		"OwnConfigMap":   {etcd.StartMember, "ConfigMap", "e-3-door", true},
+		"OwnConfigMap":   {etcd.StartMember, "ConfigMap", "e-3-bootstrap", true},
 		"OwnSecret":      {etcd.Restart, "Secret", "e-3-server-tls", true},
-		"OtherConfigMap": {etcd.StartMember, "ConfigMap", "e-13-door", false},
+		"OtherConfigMap": {etcd.StartMember, "ConfigMap", "e-13-bootstrap", false},
 		"Authority":      {etcd.StartMember, "Secret", "e-ca", true},
 		"Service":        {etcd.StartMember, "Service", "e-client", false},
-		"Removal":        {etcd.RemoveMember, "ConfigMap", "e-3-door", false},
+		"Removal":        {etcd.RemoveMember, "ConfigMap", "e-3-bootstrap", false},
 		"Learner":        {etcd.AddLearner, "Secret", "e-0-server-tls", false},
 		"Beginning":      {etcd.FormCluster, "Service", "e", true},
 	} {

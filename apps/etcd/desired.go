@@ -32,7 +32,7 @@ func present(want *etcdv1.EtcdCluster, seen World) version {
 	var oldest version
 	for _, m := range seen.Members {
 		v, err := parse(ran(want, m))
-		if err == nil && (oldest == version{} || compare(v, oldest) < 0) {
+		if err == nil && !KeptVolume(seen, m) && (oldest == version{} || compare(v, oldest) < 0) {
 			oldest = v
 		}
 	}
@@ -43,11 +43,11 @@ func ran(want *etcdv1.EtcdCluster, m Member) string {
 	if m.Version != "" || m.Unmanaged {
 		return m.Version
 	}
-	return remembered(want, m.Name).Version
+	return Remembered(want, m.Name).Version
 }
 
-// remembered returns the status of the member as of its last answer.
-func remembered(want *etcdv1.EtcdCluster, name string) etcdv1.MemberStatus {
+// Remembered returns the status of the member as of its last answer.
+func Remembered(want *etcdv1.EtcdCluster, name string) etcdv1.MemberStatus {
 	for _, m := range want.Status.Members {
 		if m.Name == name {
 			return m
@@ -119,6 +119,10 @@ type desired struct {
 	// revision and next are the template revision and version that a member's pod should have now.
 	revision string
 	next     version
+	// newest is the newest version that a member ran; zero if none is known.
+	newest version
+	// lastOld is the only member that ran an older minor release than the target.
+	lastOld string
 	// joins is the version of a new member.
 	joins version
 	// room is the permitted number of members: spec.size, and one more while a serving member
@@ -132,6 +136,7 @@ type desired struct {
 
 func computeDesired(want *etcdv1.EtcdCluster, seen World) desired {
 	g := desired{EtcdCluster: want, revision: templateRevision(want, seen), next: targetVersion(want, seen), room: int(want.Spec.Size)}
+	g.newest, g.lastOld = newestRan(want, seen), lastOld(want, seen)
 	g.joins, g.targets37 = joining(want, seen, g.next), targets37(want, seen)
 	if to, err := target(want); err == nil && g.joins == (version{}) {
 		g.joins = to // the declaration is the only source
@@ -147,8 +152,11 @@ func computeDesired(want *etcdv1.EtcdCluster, seen World) desired {
 }
 
 // allTerminating reports that no voter's data outlasts its pod, because all claims are being deleted.
+// A voter that was added without being a learner first, as before 3.4, has no data until it has joined.
 func allTerminating(seen World) bool {
-	_, lasts := seen.find(func(m Member) bool { return ourListed(m) && voter(m) && !claimTerminating(m) })
+	_, lasts := seen.find(func(m Member) bool {
+		return ourListed(m) && voter(m) && m.Joined && !dataLost(m) && !claimTerminating(m)
+	})
 	return !lasts && seen.count(claimTerminating) > 0
 }
 
@@ -169,15 +177,66 @@ func (g desired) hasOldAuthorities(m Member) bool {
 	return g.isOutdated(m) && g.difference(m) == authoritiesChanged
 }
 
-// version is what a member has or had, so that it never starts with a version older than its
-// data. A member without a version gets that of a new member.
+// version is what a member has or had. What it ran comes before the note on its volume, which users can
+// edit: no policy judges a version that the note alone gives. The note of a member that never answered
+// counts up to the newest version that any member ran. A member without a version gets that of a new one.
 func (g desired) version(m Member) version {
-	for _, s := range []string{m.Set.Version, m.Volume.Version, ran(g.EtcdCluster, m)} {
-		if v, err := parse(s); err == nil {
-			return v
+	if v, err := parse(m.Set.Version); err == nil {
+		return v
+	}
+	noted, err := parse(m.Volume.Version)
+	if v, unknown := parse(ran(g.EtcdCluster, m)); unknown == nil {
+		if err == nil && m.Name == g.lastOld && g.endsUpgrade(v, noted) {
+			return noted // its data may be of it
 		}
+		return v
+	}
+	if err == nil && (g.newest == version{} || compare(noted, g.newest) <= 0) {
+		return noted
 	}
 	return g.joins
+}
+
+// endsUpgrade reports that the noted version is newer than the one that the member ran, and not newer
+// than the declared one.
+func (g desired) endsUpgrade(ran, noted version) bool {
+	to, err := target(g.EtcdCluster)
+	return err == nil && compare(noted, ran) > 0 && compare(noted, to) <= 0
+}
+
+// judgedStart is a change, and no repair, if it completes the upgrade of the last old member: policies
+// judge it as they judge the restart that a crash interrupted. It is only disruptive: the gate KeepsQuorum
+// lets no irreversible step pass while a member does not serve, and only the start brings it back.
+func (g desired) judgedStart(m Member, s lifecycle.Step) lifecycle.Step {
+	v, err := parse(ran(g.EtcdCluster, m))
+	if err == nil && compare(g.version(m), v) > 0 && !m.Set.Exists {
+		s.Intent, s.Cause = lifecycle.IntentChange, lifecycle.CauseSpecChange
+		return class(s, lifecycle.ClassDisruptive)
+	}
+	return s
+}
+
+// lastOld is the only member that ran a minor release older than the declared one; empty if several did.
+func lastOld(want *etcdv1.EtcdCluster, seen World) string {
+	to, err := target(want)
+	old := func(m Member) bool {
+		v, unknown := parse(ran(want, m))
+		return unknown == nil && v.minor < to.minor
+	}
+	if m, ok := seen.find(old); err == nil && ok && seen.count(old) == 1 {
+		return m.Name
+	}
+	return ""
+}
+
+// newestRan is the newest version that a member runs, or ran when it last answered.
+func newestRan(want *etcdv1.EtcdCluster, seen World) (newest version) {
+	for _, m := range seen.Members {
+		if v, err := parse(ran(want, m)); err == nil && compare(v, newest) > 0 {
+			newest = v
+		}
+	}
+	return newest
 }
 
 // after is the version that the member gets next: its own if no other is known to be right. A
@@ -209,20 +268,25 @@ func (g desired) difference(m Member) string {
 	spec, _, _ := strings.Cut(g.revision, ".")
 	switch {
 	case m.Version != g.after(m).String():
-		return "VersionChanged"
+		return versionChanged
 	case revisionsDiffer(spec, m.Set.Revision) || revisionsDiffer(spec, m.Pod.Revision):
-		return "SpecChanged"
+		return specChanged
 	case m.OldLog && m.Pod.Snapshots == Usual && g.snapshots(g.after(m)) == Frequent:
 		return "SnapshotNeeded"
 	}
 	return authoritiesChanged
 }
 
-const authoritiesChanged = "AuthoritiesChanged"
+// Reasons for restarting a member.
+const (
+	authoritiesChanged = "AuthoritiesChanged"
+	specChanged        = "SpecChanged"
+	versionChanged     = "VersionChanged"
+)
 
 // Volatile reports whether the data is deleted with its pod.
 func Volatile(want *etcdv1.EtcdCluster) bool {
-	return want.Spec.Storage.Medium == etcdv1.Memory || want.Spec.Storage.Medium == etcdv1.Ephemeral
+	return want.Spec.Storage.Medium == etcdv1.MediumMemory || want.Spec.Storage.Medium == etcdv1.MediumEphemeral
 }
 
 func volatileSize(want *etcdv1.EtcdCluster) string {
@@ -234,18 +298,26 @@ func volatileSize(want *etcdv1.EtcdCluster) string {
 
 func isDeleted(want *etcdv1.EtcdCluster) bool { return want.DeletionTimestamp != nil }
 
-// bootstrapState returns status.memory; it is empty before the first status write.
-func bootstrapState(want *etcdv1.EtcdCluster) etcdv1.Memories {
-	if want.Status.Memory == nil {
-		return etcdv1.Memories{}
+// bootstrapState returns status.bootstrap; it is empty before the first status write.
+func bootstrapState(want *etcdv1.EtcdCluster) etcdv1.BootstrapStatus {
+	if want.Status.Bootstrap == nil {
+		return etcdv1.BootstrapStatus{}
 	}
-	return *want.Status.Memory
+	return *want.Status.Bootstrap
 }
 
 // formed reports whether the cluster exists: a quorum answers now, or answered earlier. A single
-// member that answers is not enough, because the others may still have to start.
+// member that answers is not enough, because the others may still have to start. Ready pods are
+// enough, also where a NetworkPolicy keeps the operator out: their probe is a read that needs a quorum.
 func formed(want *etcdv1.EtcdCluster, seen World) bool {
-	return bootstrapState(want).Formed || seen.Listed
+	first := bootstrapState(want)
+	return first.Formed || seen.Listed || seen.count(readsLinearizably) > len(first.InitialMembers)/2
+}
+
+// readsLinearizably reports that the pod has answered the kubelet's linearizable read.
+func readsLinearizably(m Member) bool {
+	v, err := parse(m.Pod.Version)
+	return err == nil && v.can(v3Health) && m.Pod.Ready && !m.Pod.Leaving
 }
 
 // initial reports whether the member is one of the first members.

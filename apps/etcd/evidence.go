@@ -50,7 +50,7 @@ func memberEvidence(seen World, m Member) string {
 		facts = append(facts, "its data is lost")
 	}
 	if claimTerminating(m) {
-		facts = append(facts, "its PersistentVolumeClaim is being deleted")
+		facts = append(facts, "its "+doom(m))
 	}
 	return m.Name + ": " + strings.Join(facts, ", ") + "."
 }
@@ -67,4 +67,11 @@ func pod(p Pod) string {
 		return "pod has terminated"
 	}
 	return ternary(p.Ready, "pod ready", "pod not ready")
+}
+
+func ternary(is bool, yes, no string) string {
+	if is {
+		return yes
+	}
+	return no
 }

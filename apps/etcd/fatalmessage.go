@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 )
 
@@ -14,13 +15,11 @@ func FatalMessage(lastWords string) string {
 	said := ""
 	for line := range strings.Lines(lastWords) {
 		line = strings.TrimSpace(line)
-		switch {
-		case strings.HasPrefix(line, "panic: "):
+		if strings.HasPrefix(line, "panic: ") {
 			return truncated(line)
-		case strings.HasPrefix(line, "{"):
-			if words := fatalLogLine(line); words != "" {
-				said = words
-			}
+		}
+		if entry := fatalLogLine(line); entry.Msg != "" {
+			said = entry.String()
 		}
 	}
 	if said == "" && strings.Contains(lastWords, noSpaceLeft) {
@@ -32,16 +31,54 @@ func FatalMessage(lastWords string) string {
 	return truncated(said)
 }
 
-// fatalLogLine returns the message of a fatal log line.
-func fatalLogLine(line string) string {
-	var entry struct{ Level, Msg, Error string }
+// logLine is a line of etcd's log.
+type logLine struct{ Level, Msg, Error, Stacktrace string }
+
+func (l logLine) String() string {
+	if l.Error == "" {
+		return l.Msg
+	}
+	return l.Msg + ": " + l.Error
+}
+
+// fatalLogLine parses a fatal line of etcd's log. Any other line is empty.
+func fatalLogLine(line string) logLine {
+	var entry logLine
 	if json.Unmarshal([]byte(line), &entry) != nil || entry.Level != "fatal" && entry.Level != "panic" {
-		return ""
+		return logLine{}
 	}
-	if entry.Error == "" {
-		return entry.Msg
+	return entry
+}
+
+var (
+	// frame is a line of a panic's stack: a function with its arguments, which are numbers.
+	frame = regexp.MustCompile(`^(created by )?[\w.\-/~]+(\.\(\*?\w+(\[\.\.\.\])?\)|\w)[\w.\[\]]*\([0-9a-fx{},? .…]*\)?$`)
+	// critical is a fatal line of releases before 3.4.
+	critical = regexp.MustCompile(`^\d{4}-\d\d-\d\d [\d:.]+ C \| `)
+	// errorAtCut is the error in a line whose beginning is cut off. Only lines with a stack have
+	// the level of an error, and quotes within a field are escaped.
+	errorAtCut = regexp.MustCompile(`,("error":"(?:[^"\\]|\\.)*"),"stacktrace":"`)
+)
+
+// fatalLines returns those parts of etcd's last output that no client can influence: fatal lines,
+// panics and their stacks. Other lines contain the keys of clients, e.g. of a slow request.
+func fatalLines(lastWords string) string {
+	var all []string
+	for i, line := range strings.Split(lastWords, "\n") {
+		line = strings.TrimRight(line, "\r")
+		entry := fatalLogLine(line)
+		switch {
+		case entry.Msg != "":
+			all = append(all, entry.Msg, `"error":"`+entry.Error+`"`, entry.Stacktrace)
+		case strings.HasPrefix(line, "panic: "), critical.MatchString(line), frame.MatchString(line):
+			all = append(all, line)
+		case i == 0:
+			if found := errorAtCut.FindStringSubmatch(line); found != nil {
+				all = append(all, found[1])
+			}
+		}
 	}
-	return entry.Msg + ": " + entry.Error
+	return strings.Join(all, "\n")
 }
 
 func truncated(s string) string {

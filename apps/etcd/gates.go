@@ -12,11 +12,12 @@ func Gates() []lifecycle.Gate[*etcdv1.EtcdCluster, World] {
 	return []lifecycle.Gate[*etcdv1.EtcdCluster, World]{KeepsQuorum, OneLearner, KeepsData, OneMinorApart, SnapshotCoversOldLog}
 }
 
-// KeepsQuorum promises that a majority of the voters serves. It is absolute: even without a
-// quorum no step may destroy a copy of the data.
+// KeepsQuorum promises that a majority of the voters serves, and that a majority answers: pods
+// that are not ready may hold the quorum. It is absolute: even without a quorum no step may
+// destroy a copy of the data.
 var KeepsQuorum = lifecycle.Gate[*etcdv1.EtcdCluster, World]{
 	Name: "KeepsQuorum", Absolute: true,
-	Violation: unlessDeleted(World.missing),
+	Violation: unlessDeleted(func(w World) int { return w.missing() + w.short(w.answeringVoter) }),
 	Message: func(_ *etcdv1.EtcdCluster, _, during World, _ lifecycle.Step) string {
 		return fmt.Sprintf("only %d of %d voters would serve, and %d are needed. It passes when more members serve.",
 			during.count(during.servingVoter), during.count(voter), during.quorum())

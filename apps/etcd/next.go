@@ -46,17 +46,19 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		claimWithoutLabels(seen),           // later rules find claims by their labels
 		wrongOwners(want, seen),            // needs no member, and must be done before a deletion
 		editedSet(goal, seen),              // undoes manual edits, such as zero replicas
+		harmlessEdits(goal, seen),          // they may stay, see driftPolicy
 		growVolume(want, seen),             // before any wait: a full disk may keep a member from serving
 		restartAfterGrowth(goal, seen),     // recreating the pod of a silent member loses nothing
 		forming(goal, seen, now),           // starts all members at once, until the cluster exists
-		failedChange(goal, seen),           // a member that does not run takes a corrected spec at once
-		terminatedPod(goal, seen),          // recreating a terminated pod loses nothing
+		failedChange(goal, seen, now),      // a member that does not run takes a corrected spec at once
+		terminatedPod(goal, seen, now),     // recreating a terminated pod loses nothing
 		missingStatefulSet(goal, seen),     // nor does recreating a StatefulSet whose volume exists
 		authorityMismatch(goal, seen, now), // only a restart helps a member that refuses certificates
 		otherCluster(want, seen),           // a snapshot restored in place
 		divided(seen),                      // two member lists, and no evidence which is right
 		memberListDenied(goal, seen),       // etcd denies the operator the member list
 		noQuorum(goal, seen, now),          // nothing destructive: waits for pods, or reports lost data
+		expelledMembers(want, seen),        // a majority left the member list at once
 		unidentified(goal, seen),           // removes nothing while a member's identity is unclear
 		halfRemoved(goal, seen),            // finishes a removal: deleted in etcd, not in Kubernetes
 		excessLearner(goal, seen),          // an unwanted learner is removed first
@@ -65,30 +67,42 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		unpublishedMember(seen, now),       // it waits for an entry that may never be written
 		podWithoutLabels(seen),             // Services and the StatefulSet find a pod by its labels
 		movedURL(goal, seen),               // the other members must reach it
+		misleadingMember(seen),             // clients must not read wrong data
 		unexposedMember(seen),              // adds a serving member to the Service
 		joiningMember(goal, seen, now),
 		deadMember(goal, seen, now),      // repairs precede changes
+		disarmRemoved(seen),              // alarms without a member still refuse writes
+		corruptMember(goal, seen),        // no member may copy corrupt data
+		failedContainer(goal, seen),      // its etcd answers, and its pod is not ready
 		unmanagedMember(seen),            // removes members that were added by hand
 		tooManyMembers(goal, seen),       // unhealthy members first, then the newest follower
+		abandonedRemoval(seen),           // before any wait: its member stays
 		unhealthyMember(goal, seen, now), // changes wait while a member does not serve
 		disarmNoSpace(goal, seen),        // an alarm without a cause still refuses writes
 		terminatingClaim(goal, seen),     // its replacement serves
 		badCertificates(seen),
-		outdatedMember(goal, seen, goal.hasOldAuthorities), // members that do not trust the new authority would refuse a new member
+		changedNetworkPolicy(want, seen),
+		trialOver(goal, seen),                                   // the first member runs with the template
+		outdatedMember(goal, seen, goal.hasOldAuthorities, now), // members that do not trust the new authority would refuse a new member
 		tooFewMembers(goal, seen),
-		obstructedMember(seen),                      // a change restarts members, and this one could not start again
-		outdatedMember(goal, seen, goal.isOutdated), // followers first; the leadership moves before the last restart
-		snapshotPending(goal, seen),                 // 3.7 must be able to read the log on disk
-		revocationProgress(want, seen),              // the Secrets follow the members' reports
+		obstructedMember(seen),                           // a change restarts members, and this one could not start again
+		outdatedMember(goal, seen, goal.isOutdated, now), // followers first; the leadership moves before the last restart
+		snapshotPending(goal, seen),                      // 3.7 must be able to read the log on disk
+		revocationProgress(want, seen),                   // the Secrets follow the members' reports
 		stuckVolume(want, seen),
 		impossibleChange(want, seen),
 		reportAlarms(seen),
 		misplacedMember(goal, seen), // the last change, while nothing else is wrong
 	)
-	for i, d := range decision.Behind {
-		decision.Behind[i] = d.Heartbeat(pollInterval(d, now))
+	return polled(decision, now)
+}
+
+// polled adds the poll interval to the decision, and to those that the engine may take instead.
+func polled(d lifecycle.Decision, now time.Time) lifecycle.Decision {
+	for i, next := range d.Behind {
+		d.Behind[i] = next.Heartbeat(pollInterval(next, now))
 	}
-	return decision.Heartbeat(pollInterval(decision, now))
+	return d.Heartbeat(pollInterval(d, now))
 }
 
 // pollInterval is the time until etcd is queried again. It grows with the age of a wait: most
@@ -106,7 +120,7 @@ func pollInterval(d lifecycle.Decision, now time.Time) time.Duration {
 // identityPending waits until the status holds the token and the names of the first members.
 // Status writes them, and no member may start without them.
 func identityPending(want *etcdv1.EtcdCluster) lifecycle.Decision {
-	if want.Status.Memory != nil {
+	if want.Status.Bootstrap != nil {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.RetryIn(time.Millisecond, "ChoosingIdentity", "Governor is recording the members' names and the cluster's token in the status.")
@@ -173,21 +187,6 @@ func lastChange(seen World) (last time.Time) {
 	return last
 }
 
-// halfRemoved finishes a removal begun by Governor, by etcdctl, or interrupted by a crash.
-//
-// It is as urgent as a repair. Where enough members are left, a change of the spec caused it.
-func halfRemoved(want desired, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ours(m) && !listed(m) && inKube(m) })
-	if !ok || !seen.Listed {
-		return lifecycle.Decision{}
-	}
-	s := repair(deleteMember(m, "MemberRemoved", "%s is no longer in etcd's member list; Governor deletes its objects in Kubernetes.", m.Name))
-	if seen.count(ourListed) >= int(want.Spec.Size) {
-		s.Cause = lifecycle.CauseSpecChange
-	}
-	return lifecycle.Proceed(s)
-}
-
 func excessLearner(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return ours(m) && learner(m) })
 	if !ok || seen.count(ourListed) <= want.room {
@@ -198,12 +197,14 @@ func excessLearner(want desired, seen World) lifecycle.Decision {
 
 func ourListed(m Member) bool { return ours(m) && listed(m) }
 
+func ourVoter(m Member) bool { return ours(m) && voter(m) }
+
 // halfAdded starts a member that is in etcd's list and has no StatefulSet, or no longer has one.
-// Its volume, if it had one, still exists. No other pod can use a claim that is being deleted:
-// that member is replaced.
+// Its volume, if it had one, still exists. No other pod can use a doomed volume: that member is
+// replaced.
 func halfAdded(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return ourListed(m) && !m.Set.Exists && !m.Volume.Terminating && !dataLost(m) && !obstructed(m)
+		return ourListed(m) && !m.Set.Exists && !m.Volume.doomed() && !dataLost(m) && !obstructed(m)
 	})
 	if !ok {
 		return lifecycle.Decision{}
@@ -212,7 +213,7 @@ func halfAdded(want desired, seen World) lifecycle.Decision {
 	if !m.Joined {
 		s.Cause = lifecycle.CauseSpecChange // it has the intent of a repair, but nothing broke
 	}
-	return lifecycle.Proceed(s)
+	return lifecycle.Proceed(want.judgedStart(m, s))
 }
 
 // bootstrapConfigPending waits until the bootstrap ConfigMaps are as Resources declares them.
@@ -221,7 +222,7 @@ func bootstrapConfigPending(want *etcdv1.EtcdCluster, seen World) lifecycle.Deci
 		if wanted := bootstrapMode(want, seen, m); ours(m) && m.Bootstrap != wanted && inKube(m) {
 			d := await(BootstrapConfigWritten, m, time.Time{}, "SecuringIdentity",
 				"%s has started; its bootstrap ConfigMap must forbid a start without data.", m.Name)
-			d.Step = with(d.Step, ArgBootstrap, string(wanted))
+			d.Step = d.Step.WithArgs(bootstrapArgs{wanted})
 			return d
 		}
 	}
@@ -234,11 +235,11 @@ func bootstrapConfigPending(want *etcdv1.EtcdCluster, seen World) lifecycle.Deci
 // log). In a cluster without writes it would wait forever (server/etcdserver, setAppliedIndex).
 func unpublishedMember(seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return unpublished(m, now) })
-	if !ok || !seen.Listed {
+	if !ok || !seen.Listed || seen.Certificates != "" { // with an unusable certificate it answers no client
 		return lifecycle.Decision{}
 	}
 	s := repair(step(RewriteMemberEntry, m, "MemberUnpublished", "%s has all data and does not serve clients until etcd writes another entry; Governor rewrites its entry in the member list.", m.Name))
-	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, m.PeerURL))
+	return lifecycle.Proceed(s.WithArgs(entryArgs{MemberID(m.ID), m.PeerURL}))
 }
 
 // unpublished reports whether a member answers the kubelet, with a read that needs the other
@@ -251,21 +252,21 @@ func unpublished(m Member, now time.Time) bool {
 	if m.Since.After(m.Pod.Since) && m.Pod.Exposure != Hidden {
 		grace = nodeLossSeen
 	}
-	late := now.Sub(later(m.Since, m.Pod.Since)) - grace
+	late := now.Sub(silentFrom(m, now)) - grace
 	return silent && late >= 0 && late%rewriteEvery < rewriteFor
 }
 
 // unexposedMember adds a voter that serves to the client Service. Readiness alone would also add
 // learners, which refuse clients, and members whose client port is not open yet.
 func unexposedMember(seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Joined && seen.servingVoter(m) && unexposed(m) })
+	m, ok := seen.find(func(m Member) bool {
+		return ours(m) && m.Joined && seen.servingVoter(m) && unexposed(m) && !seen.misleads(m)
+	})
 	if !ok {
 		return lifecycle.Decision{}
 	}
 	if unlabelled(m) {
-		s := repair(step(AddToService, m, "LabelMissing", "%s serves and lacks the label by which the client Service selects it.", m.Name))
-		s.Cause = lifecycle.CauseDrift
-		return lifecycle.Proceed(s)
+		return lifecycle.Proceed(revert(step(AddToService, m, "LabelMissing", "%s serves and lacks the label by which the client Service selects it.", m.Name)))
 	}
 	s := repair(step(AddToService, m, "MemberServes", "%s serves; the client Service now includes it.", m.Name))
 	s.Cause = lifecycle.CauseSpecChange // it has the intent of a repair, but nothing broke
@@ -276,12 +277,10 @@ func unexposedMember(seen World) lifecycle.Decision {
 // first because etcd adds no member while a voter is down (server/etcdserver,
 // --strict-reconfig-check).
 func deadMember(want desired, seen World, now time.Time) lifecycle.Decision {
-	for _, m := range seen.Members {
-		if cause := lossCause(want, seen, m, now); cause != "" && voter(m) && seen.count(voter) > 1 {
-			return lifecycle.Proceed(repair(remove(m, "MemberDead", "Governor replaces %s: %s.", m.Name, cause)))
-		}
-	}
-	return lifecycle.Decision{}
+	dead := func(m Member) bool { return lossCause(want, seen, m, now) != "" && voter(m) && seen.count(voter) > 1 }
+	return seen.each(dead, func(m Member) lifecycle.Step {
+		return repair(remove(m, "MemberDead", "Governor replaces %s: %s.", m.Name, lossCause(want, seen, m, now)))
+	})
 }
 
 // unmanagedMember removes a member that was added by hand: the object declares the members. It
@@ -295,9 +294,7 @@ func unmanagedMember(seen World) lifecycle.Decision {
 		return lifecycle.Proceed(repair(moveLeader(m, to, "UnmanagedLeader",
 			"%s leads, but Governor did not add it and removes it; the leadership moves to %s.", m.Name, to.Name)))
 	}
-	s := repair(remove(m, "UnmanagedMember", "Governor did not add %s (%s) and removes it. Pause the object to keep such members.", m.Name, m.PeerURL))
-	s.Cause = lifecycle.CauseDrift
-	return lifecycle.Proceed(s)
+	return lifecycle.Proceed(revert(remove(m, "UnmanagedMember", "Governor did not add %s (%s) and removes it. Pause the object to keep such members.", m.Name, m.PeerURL)))
 }
 
 func tooManyMembers(want desired, seen World) lifecycle.Decision {
@@ -310,7 +307,7 @@ func tooManyMembers(want desired, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	if successor, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
-		return lifecycle.Proceed(moveLeader(m, successor, "TooManyMembers", "%s leads and is removed, because its %s is being deleted; the leadership moves to %s.", m.Name, terminatingKind(m), successor.Name))
+		return lifecycle.Proceed(moveLeader(m, successor, "TooManyMembers", "%s leads and is removed, because its %s; the leadership moves to %s.", m.Name, doom(m), successor.Name))
 	}
 	return lifecycle.Proceed(remove(m, "TooManyMembers", "There are %d members and %d are wanted; Governor removes %s.", has, size, m.Name))
 }
@@ -328,11 +325,14 @@ func tooFewMembers(want desired, seen World) lifecycle.Decision {
 		name, verb = AddVoter, "voter"
 	}
 	m := Member{Name: memberName(want.EtcdCluster, nextNumber(want.EtcdCluster, seen))}
+	if d := refusedTemplate(want, seen, start(want, m, want.joins, specChanged, "")); d.IsSet() {
+		return d // it could not start
+	}
 	s := step(name, m, "TooFewMembers", "There are %d members and %d are wanted; %s joins as a %s.", has, size, m.Name, verb)
 	if has >= size {
 		s = replacement(seen, s)
 	}
-	return lifecycle.Proceed(with(s, ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
+	return lifecycle.Proceed(s.WithArgs(addArgs{PeerURL(want.EtcdCluster, m.Name)}))
 }
 
 // replacement explains which member an additional member replaces.
@@ -340,33 +340,43 @@ func replacement(seen World, s lifecycle.Step) lifecycle.Step {
 	if old, ok := seen.find(claimTerminating); ok {
 		s = repair(s)
 		s.Reason = volumeDeleted
-		s.Message = fmt.Sprintf("%s replaces %s, whose %s is being deleted: its data lasts only as long as its pod.", s.Target, old.Name, terminatingKind(old))
+		s.Message = fmt.Sprintf("%s replaces %s, whose %s: its data lasts only as long as its pod.", s.Target, old.Name, doom(old))
 		return s
 	}
-	s.Reason = "SpecChanged"
+	s.Reason = specChanged
 	s.Message = s.Target + " joins with the current spec; Governor then removes an old member. Without volumes a restart would lose its data."
 	return s
 }
 
+// replacementServes reports that there is one more member than wanted: the replacement of an
+// outdated member without a volume serves already.
+func replacementServes(want desired, seen World) bool {
+	return Volatile(want.EtcdCluster) && seen.count(ourVoter) > int(want.Spec.Size)
+}
+
 // outdatedMember restarts one member with the current spec and the next version.
-func outdatedMember(want desired, seen World, is func(Member) bool) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return is(m) && !m.Leads })
-	if !ok {
-		m, ok = seen.find(is)
-	}
+func outdatedMember(want desired, seen World, is func(Member) bool, now time.Time) lifecycle.Decision {
+	m, ok := followerFirst(seen, is)
 	if !ok {
 		return lifecycle.Decision{}
 	}
 	to, reason := want.after(m), want.difference(m)
+	s := restart(want, m, to, reason, "%s restarts with etcd %s and the current spec.", m.Name, to)
+	if d := lifecycle.First(refusedTemplate(want, seen, s), unverifiedTemplate(seen, s)); d.Outcome == lifecycle.OutcomeBlocked && !replacementServes(want, seen) {
+		return d
+	}
+	if d := untriedTemplate(want, seen, m, s, now); d.IsSet() {
+		return d
+	}
+	s = withoutTrial(seen, s, now)
 	if successor, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(moveLeader(m, successor, reason, "%s leads and must restart; the leadership moves to %s.", m.Name, successor.Name))
 	}
 	if Volatile(want.EtcdCluster) {
 		return lifecycle.Proceed(markIrreversible(want, seen, m, to, remove(m, reason, "%s has an old spec or version, and its replacement serves.", m.Name)))
 	}
-	s := restart(want, m, to, reason, "%s restarts with etcd %s and the current spec.", m.Name, to)
 	if seen.count(voter) == 2 && want.Spec.Size > 2 {
-		s = with(s, ArgBudget, OverBudget) // the budget keeps both, and no third member can join before
+		s = overBudget(s) // the budget keeps both, and no third member can join before
 	}
 	return lifecycle.Proceed(markIrreversible(want, seen, m, to, s))
 }

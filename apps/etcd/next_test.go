@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ type page struct {
 
 func TestNext(t *testing.T) {
 	pages := map[string]page{}
-	for _, chapter := range []map[string]page{begins(), grows(), shrinks(), heals(), loses(), byUsers(), changes(), ends()} {
+	for _, chapter := range []map[string]page{begins(), grows(), shrinks(), heals(), loses(), byUsers(), besideEtcd(), changes(), pending(), removals(), ends()} {
 		for name, p := range chapter {
 			if _, twice := pages[name]; twice {
 				t.Fatalf("two pages %s", name)
@@ -43,7 +44,7 @@ func TestNext(t *testing.T) {
 
 func begins() map[string]page {
 	nameless := wanted(3)
-	nameless.Status.Memory = nil
+	nameless.Status.Bootstrap = nil
 	typo := wanted(3)
 	typo.Spec.Version = "3.66"
 	fixed := wanted(1)
@@ -51,20 +52,27 @@ func begins() map[string]page {
 	up := func(m *etcd.Member) { *m = whole(0, etcd.Newest); m.ID, m.Role, m.Joined = 0, "", false }
 	alone := scene{etcd.World{ClusterID: 1}}.with("e-0", up)
 	half := scene{}.with("e-0", func(m *etcd.Member) { m.Volume.Exists = true })
+	claimless := alone.with("e-0", trouble(lifecycle.PodProblemUnschedulable, time.Hour)).
+		with("e-0", func(m *etcd.Member) { m.Volume, m.Bootstrap = etcd.Volume{}, etcd.BootstrapCluster })
+	claimless.ClusterID = 0
 	ended := scene{}.with("e-0", func(m *etcd.Member) { up(m); m.Pod.Ended, m.Pod.Ready = true, false })
 	return map[string]page{
-		"Nameless":    {"names and token are recorded before anything is created", nameless, scene{}, "Retry ChoosingIdentity"},
-		"First":       {"the first members start, all at once", wanted(3), scene{}, "Proceed FormCluster e (Bootstrapping)"},
-		"OneStarted":  {"a crash between two of them is finished", wanted(3), alone, "Proceed FormCluster e (Bootstrapping)"},
-		"HalfStarted": {"a crash between volume and StatefulSet is finished", wanted(1), half, "Proceed FormCluster e (Bootstrapping)"},
-		"Forming":     {"a member that answers is no cluster (sim seed 58)", wanted(1), alone, "Wait Formed e (Forming)"},
-		"EndedEarly":  {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
-		"Typo":        {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},
-		"NoSecret":    {"nor do pods whose Secrets are not there", wanted(3), scene{etcd.World{Certificates: "Secret x is missing."}}, "Blocked CertificatesUnusable"},
-		"NoImage":     {"a missing image is reported", wanted(1), alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Blocked ImagePullBackOff"},
-		"Corrected":   {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
-		"Settled":     {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
-		"Unpublished": {"a member that serves, but has not published its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Bootstrap = false, etcd.BootstrapCluster }), "Wait Serving e-2 (MemberNotServing)"},
+		"Nameless":        {"names and token are recorded before anything is created", nameless, scene{}, "Retry ChoosingIdentity"},
+		"First":           {"the first members start, all at once", wanted(3), scene{}, "Proceed FormCluster e (Bootstrapping)"},
+		"OneStarted":      {"a crash between two of them is finished", wanted(3), alone, "Proceed FormCluster e (Bootstrapping)"},
+		"HalfStarted":     {"a crash between volume and StatefulSet is finished", wanted(1), half, "Proceed FormCluster e (Bootstrapping)"},
+		"Forming":         {"a member that answers is no cluster (sim seed 58)", wanted(1), alone.with("e-0", notReady), "Wait Formed e (Forming)"},
+		"FormingUnseen":   {"a member whose probe succeeds is one", wanted(1), alone, "Wait QuorumBack e (QuorumAway)"},
+		"EndedEarly":      {"a pod may end before there is a cluster (sim seed 2349)", wanted(1), ended, "Proceed Restart e-0 (PodEnded)"},
+		"Typo":            {"a version that does not exist starts nothing", typo, scene{}, "Blocked UnknownVersion"},
+		"NoSecret":        {"nor do pods whose Secrets are not there", wanted(3), scene{etcd.World{Certificates: "Secret x is missing."}}, "Blocked CertificatesUnusable"},
+		"NoImage":         {"a missing image is reported", wanted(1), alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Blocked ImagePullBackOff"},
+		"Corrected":       {"a corrected spec is taken at once", fixed, alone.with("e-0", trouble(lifecycle.PodProblemImagePullBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
+		"ClaimGone":       {"a claim that was deleted while the cluster forms is created again", told(wanted(1), scene{}), claimless, "Proceed FormCluster e (Bootstrapping)"},
+		"ClaimGoneAnswer": {"not once a member has formed a cluster", told(wanted(1), scene{}), scene{etcd.World{ClusterID: 1, Members: claimless.Members}}, "Blocked Unschedulable"},
+		"ClaimGoneShut":   {"nor if it may not start without data", told(wanted(1), scene{}), claimless.with("e-0", func(m *etcd.Member) { m.Bootstrap = etcd.BootstrapDisabled }), "Blocked Unschedulable"},
+		"Settled":         {"all serve", wanted(3), serving(3), "Settled AsDeclared"},
+		"Unpublished":     {"a member that serves, but has not published its URLs, may still start empty (sim seed 9598)", wanted(3), serving(3).with("e-2", func(m *etcd.Member) { m.Joined, m.Bootstrap = false, etcd.BootstrapCluster }), "Wait Serving e-2 (MemberNotServing)"},
 	}
 }
 
@@ -122,15 +130,18 @@ func grows() map[string]page {
 			silenced(15 * time.Second)(m)
 			m.Silence = "the node n2 is NotReady since 14:03 UTC"
 		}), "Wait Serving e-1 (MemberNotServing)"},
-		"NodeOff":       {"a member that served and went silent while its pod was ready may be on a node that is off", wanted(3), serving(3).with("e-1", silenced(15*time.Second)), "Wait Serving e-1 (MemberNotServing)"},
-		"NodeOn":        {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed RewriteMemberEntry e-1 (MemberUnpublished)"},
-		"NotWanted":     {"an unwanted learner is removed", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
-		"LearnerLost":   {"a learner without data is removed", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
-		"LearnerStuck":  {"a learner that a replacement would not help is reported", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
-		"NoLearners":    {"before 3.4 a cluster of one cannot grow", two, v33, "Blocked GrowthNeedsLearners"},
-		"VotersJoin":    {"and more join as voters", three, v33.with("e-1", func(m *etcd.Member) { *m = whole(1, "3.3.25") }), "Proceed AddVoter e-3 (TooFewMembers)"},
-		"SickFirst":     {"no member joins while one is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
-		"NamesAreSpent": {"a number is never reused", resized(4), serving(2).with("e-9", func(m *etcd.Member) { *m = whole(9, etcd.Newest) }), "Proceed AddLearner e-10 (TooFewMembers)"},
+		"NodeOff":          {"a member that served and went silent while its pod was ready may be on a node that is off", wanted(3), serving(3).with("e-1", silenced(15*time.Second)), "Wait Serving e-1 (MemberNotServing)"},
+		"NodeOn":           {"unless Kubernetes would have noticed by now", wanted(3), serving(3).with("e-1", silenced(125*time.Second)), "Proceed RewriteMemberEntry e-1 (MemberUnpublished)"},
+		"NotWanted":        {"an unwanted learner is removed", wanted(3), ready, "Proceed RemoveMember e-3 (LearnerNotWanted)"},
+		"LearnerLost":      {"a learner without data is removed", resized(5), ready.with("e-3", lost), "Proceed RemoveMember e-3 (LearnerDead)"},
+		"LearnerStuck":     {"a learner that a replacement would not help is reported", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
+		"LearnerNodeLost":  {"a learner whose volume is on a node that no longer exists is given up", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)).with("e-3", nodeLost), "Proceed RemoveMember e-3 (LearnerDead)"},
+		"LearnerNodeBack":  {"after its time to return", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Minute)).with("e-3", nodeLost), "Blocked Unschedulable"},
+		"LearnerStuckDead": {"a learner that cannot join keeps no dead voter", resized(5), begun.with("e-3", trouble(lifecycle.PodProblemUnschedulable, time.Hour)).with("e-1", down(time.Hour)), "Proceed RemoveMember e-1 (MemberDead)"},
+		"NoLearners":       {"before 3.4 a cluster of one cannot grow", two, v33, "Blocked GrowthNeedsLearners"},
+		"VotersJoin":       {"and more join as voters", three, v33.with("e-1", func(m *etcd.Member) { *m = whole(1, "3.3.25") }), "Proceed AddVoter e-3 (TooFewMembers)"},
+		"SickFirst":        {"no member joins while one is down", resized(5), serving(3).with("e-1", down(time.Second)), "Wait Serving e-1 (MemberNotServing)"},
+		"NamesAreSpent":    {"a number is never reused", resized(4), serving(2).with("e-9", func(m *etcd.Member) { *m = whole(9, etcd.Newest) }), "Proceed AddLearner e-10 (TooFewMembers)"},
 	}
 }
 
@@ -167,7 +178,7 @@ func probed(m *etcd.Member) { m.Pod.Ready = true }
 
 func shrinks() map[string]page {
 	newestLeads := serving(5).with("e-0", func(m *etcd.Member) { m.Leads = false }).with("e-4", func(m *etcd.Member) { m.Leads = true })
-	gone := serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); m.Role, m.ID, m.Joined = "", 0, false })
+	gone := serving(3).with("e-3", func(m *etcd.Member) { *m = whole(3, etcd.Newest); removed(m) })
 	unstarted := serving(5).with("e-4", func(m *etcd.Member) {
 		*m = whole(4, etcd.Newest)
 		down(time.Second)(m)
@@ -199,11 +210,18 @@ func heals() map[string]page {
 	return map[string]page{
 		"Down":          {"Governor waits for a failed member", wanted(3), serving(3).with("e-1", down(time.Minute)), "Wait Serving e-1 (MemberNotServing)"},
 		"LongDown":      {"and replaced after five minutes", wanted(3), serving(3).with("e-1", down(6*time.Minute)), "Proceed RemoveMember e-1 (MemberDead)"},
+		"HarmlessEdit":  {"without a drift policy it is reverted like any other", wanted(3), serving(3).with("e-1", annotated), "Proceed RestoreStatefulSet e-1 (StatefulSetEdited)"},
+		"NeededEdit":    {"what the service depends on comes first", wanted(3), serving(3).with("e-0", annotated).with("e-1", func(m *etcd.Member) { m.Set.Edited = "spec.replicas" }), "Proceed RestoreStatefulSet e-1 (StatefulSetEdited)"},
+		"ClockAhead":    {"a recorded time is by another clock, and this operator waits itself", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(time.Hour)(m); m.Watched = noon.Add(-time.Minute) }), "Wait Serving e-1 (MemberNotServing)"},
+		"ClockBehind":   {"a time in the future does not prolong the wait", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { down(-time.Hour)(m); m.Watched = noon.Add(-time.Hour) }), "Proceed RemoveMember e-1 (MemberDead)"},
+		"OnlyFuture":    {"nor does it end it", wanted(3), serving(3).with("e-1", down(-time.Hour)), "Wait Serving e-1 (MemberNotServing)"},
 		"SeenByOthers":  {"but not while it is ready in Kubernetes", wanted(3), serving(3).with("e-1", func(m *etcd.Member) { m.Health, m.Since = etcd.Unknown, noon.Add(-time.Hour) }), "Wait Serving e-1 (MemberNotServing)"},
 		"VolumeGone":    {"without its volume it is replaced at once", wanted(3), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
 		"Corrupt":       {"and with a corrupt one", wanted(3), corrupt, "Proceed RemoveMember e-2 (MemberDead)"},
 		"BeforeChange":  {"before any change", resized(5), serving(3).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
 		"Replacement":   {"then another joins", wanted(3), serving(2), "Proceed AddLearner e-3 (TooFewMembers)"},
+		"EndedForever":  {"the node of the member rejects each of its pods", wanted(3), serving(3).with("e-1", down(time.Hour)).with("e-1", func(m *etcd.Member) { m.Watched, m.Pod.Ended, m.Pod.Since = noon.Add(-time.Hour), true, noon }), "Proceed RemoveMember e-1 (MemberDead)"},
+		"EndedReturned": {"its node has just returned", wanted(3), serving(3).with("e-1", down(time.Hour)).with("e-1", func(m *etcd.Member) { m.Pod.Ended, m.Returned = true, noon }), "Proceed Restart e-1 (PodEnded)"},
 		"Ended":         {"a terminated pod is recreated", wanted(3), serving(3).with("e-1", down(time.Second)).with("e-1", func(m *etcd.Member) { m.Pod.Ended = true }), "Proceed Restart e-1 (PodEnded)"},
 		"NoSet":         {"a deleted StatefulSet is recreated", wanted(3), noSet, "Proceed StartMember e-1 (MemberAdded)"},
 		"Unmanaged":     {"a member added by hand is removed", wanted(3), byHand, "Proceed RemoveMember odd (UnmanagedMember)"},
@@ -217,6 +235,11 @@ func heals() map[string]page {
 func loses() map[string]page {
 	three := func() *etcdv1.EtcdCluster { return told(wanted(3), serving(3)) }
 	noSet := serving(3).silent().with("e-1", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
+	gone := func(m *etcd.Member) {
+		trouble(lifecycle.PodProblemContainerCannotStart, time.Minute)(m)
+		m.Volume.Earlier, m.Pod.Node = true, "n"
+	}
+	unmounted := serving(3).silent().with("e-0", gone).with("e-1", gone)
 	newer := noSet.with("e-1", func(m *etcd.Member) { m.Volume.Version = "3.7.3" })
 	fixed := told(wanted(1), serving(1))
 	fixed.Spec.Pod.PriorityClassName = "corrected"
@@ -224,9 +247,10 @@ func loses() map[string]page {
 		"AllDown":    {"with their data they only need to restart", three(), serving(3).silent(), "Wait QuorumBack e (QuorumAway)"},
 		"OneLost":    {"also when one has lost its own", three(), serving(3).silent().with("e-0", lost), "Wait QuorumBack e (QuorumAway)"},
 		"TwoLost":    {"two of three are too many: nothing is changed", three(), serving(3).silent().with("e-0", lost).with("e-1", lost), "Blocked QuorumLost"},
+		"Unmounted":  {"claims were deleted under the pods, and their volumes with them", three(), unmounted, "Blocked QuorumLost"},
 		"AllMissing": {"no second cluster starts when everything is lost", three(), scene{}, "Blocked QuorumLost"},
 		"SetGone":    {"a StatefulSet is recreated without etcd (sim seed 41)", three(), noSet, "Proceed StartMember e-1 (StatefulSetMissing)"},
-		"SetNewer":   {"with the version that it had, its data may be of it (sim seeds 1774, 9827)", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
+		"SetNewer":   {"with the version that it ran, whatever its claim says", three(), newer, "Proceed StartMember e-1 (StatefulSetMissing)"},
 		"SpecFixed":  {"a single member takes a corrected spec", fixed, serving(1).silent().with("e-0", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)), "Proceed Restart e-0 (SpecCorrected)"},
 		"NoNode":     {"the pods' problem is reported", three(), serving(3).silent().with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Hour)), "Blocked Unschedulable"},
 	}
@@ -278,7 +302,7 @@ func changes() map[string]page {
 	upgrade.Spec.Version, back.Spec.Version, typo.Spec.Version, jump.Spec.Version = "3.7", "3.5", "3.9", "3.7"
 	size := resource.MustParse("9Gi")
 	bigger.Spec.Storage.Size = &size
-	memory.Spec.Storage.Medium = etcdv1.Memory
+	memory.Spec.Storage.Medium = etcdv1.MediumMemory
 	memory.Spec.Pod.PriorityClassName = "high"
 	renewed := func(m *etcd.Member) {
 		m.Set.Revision, m.Pod.Revision = etcd.Revision(spec), etcd.Revision(spec)
@@ -325,19 +349,6 @@ func renewedMemory(m *etcd.Member, want *etcdv1.EtcdCluster) {
 	m.Set.Revision, m.Pod.Revision = etcd.Revision(want), etcd.Revision(want)
 }
 
-func ends() map[string]page {
-	left := serving(1).silent().with("e-0", func(m *etcd.Member) { m.Set, m.Pod = etcd.Set{}, etcd.Pod{} })
-	owned := left.with("e-0", func(m *etcd.Member) { m.Volume.Owned = true })
-	return map[string]page{
-		"Farewell":     {"a deletion is one step", deleted(wanted(3)), serving(3), "Proceed DeleteCluster e (ClusterDeleted)"},
-		"FarewellDown": {"also when etcd is down", deleted(wanted(3)), serving(3).silent(), "Proceed DeleteCluster e (ClusterDeleted)"},
-		"VolumeLeft":   {"a volume with an owner is deleted too", deleted(wanted(1)), owned, "Proceed DeleteCluster e (ClusterDeleted)"},
-		"VolumeGoes":   {"a claim that is being deleted lasts as long as its pod", deleted(wanted(1)), owned.with("e-0", claimTerminating), "Settled Dismissed"},
-		"VolumeKept":   {"a volume without an owner stays", deleted(wanted(1)), left, "Settled Dismissed"},
-		"NoneLeft":     {"then the object is deleted", deleted(wanted(3)), scene{}, "Settled Dismissed"},
-	}
-}
-
 func TestVersionOfStep(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -346,8 +357,8 @@ func TestVersionOfStep(t *testing.T) {
 	}{
 		"SoundFirst": {"the way from 3.5.21 to 3.7 begins within 3.5", changes()["OneByOne"], "3.5.35"},
 		"NewestOf":   {"3.7 is its newest known release", changes()["Upgrade"], "3.7.3"},
-		"SetNewer":   {"a recreated StatefulSet has its former version", loses()["SetNewer"], "3.7.3"},
-		"SetSame":    {"which is mostly the one that ran", loses()["SetGone"], "3.6.16"},
+		"SetNewer":   {"a recreated StatefulSet has the version that the member ran", loses()["SetNewer"], "3.6.16"},
+		"SetSame":    {"which is mostly that of its claim", loses()["SetGone"], "3.6.16"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -356,5 +367,27 @@ func TestVersionOfStep(t *testing.T) {
 				t.Errorf("%s: got %s, want %s", c.reason, got, c.want)
 			}
 		})
+	}
+}
+
+func annotated(m *etcd.Member) {
+	m.Set.Harmless = []string{"spec.template.metadata.annotations.example.com/note"}
+}
+
+// While harmless edits are only reported, each of them is, and all else goes on.
+func TestHarmlessEditsMayStay(t *testing.T) {
+	want := wanted(3)
+	want.Spec.Size = 4
+	seen := serving(3).with("e-0", annotated).with("e-2", annotated)
+	d, spared := etcd.Planner{}.Next(told(want, seen), seen.World, noon).SpareDrift()
+	var names []string
+	for _, s := range spared {
+		names = append(names, s.Kind+" "+s.Name)
+	}
+	if !slices.Equal(names, []string{"StatefulSet e-0", "StatefulSet e-2"}) {
+		t.Errorf("reported are %q", names)
+	}
+	if d.Step.String() != "AddLearner e-3" || d.After == 0 {
+		t.Errorf("then it takes %s, and looks again after %s", d, d.After)
 	}
 }

@@ -53,7 +53,7 @@ func (o Obstacle) remedy() string {
 // obstructedMember reports a running member that could not start again. Repairs of other members
 // precede it, and changes follow it.
 func obstructedMember(seen World) lifecycle.Decision {
-	m, ok := seen.find(obstructed)
+	m, ok := seen.find(func(m Member) bool { return obstructed(m) && !KeptVolume(seen, m) })
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -72,10 +72,15 @@ func startObstacle(m Member) string {
 	return ""
 }
 
-// terminatingKind is the kind of the member's object that is being deleted.
-func terminatingKind(m Member) string {
-	if m.Obstacle.Kind == "StatefulSet" {
-		return "StatefulSet"
+// doom describes why the member's data lasts only as long as its pod.
+func doom(m Member) string {
+	switch {
+	case m.Obstacle.Kind == "StatefulSet":
+		return "StatefulSet is being deleted"
+	case m.Volume.Unbound && !m.Volume.Terminating:
+		return "PersistentVolume no longer exists"
+	case m.Volume.Earlier && !m.Volume.Terminating:
+		return "PersistentVolumeClaim was deleted under its pod"
 	}
-	return "PersistentVolumeClaim"
+	return "PersistentVolumeClaim is being deleted"
 }

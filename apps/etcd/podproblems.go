@@ -11,14 +11,19 @@ import (
 // hindered reports what keeps the member's pod from running and how a person can help. It
 // decides nothing if no problem is known.
 func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decision {
-	if m.Volume.Problem != "" && !m.Pod.Ready && m.Pod.Trouble == lifecycle.PodProblemUnschedulable {
-		return lifecycle.Block("VolumeMissing", fmt.Sprintf("The volume of %s is unavailable: %s.", m.Name, m.Volume.Problem))
+	if m.Volume.Problem != "" && m.Volume.Pending && !m.Pod.Ready && m.Pod.Trouble == lifecycle.PodProblemUnschedulable {
+		return lifecycle.Block("VolumeMissing", fmt.Sprintf(
+			"The volume of %s is unavailable: %s; Kubernetes then provides the volume.", m.Name, m.Volume.Problem))
 	}
 	if obstructed(m) && !m.Pod.Exists && m.Volume.Exists {
 		return reportObstacle(m)
 	}
-	if d := uncreated(m); d.IsSet() {
+	if d := uncreated(want, seen, m); d.IsSet() {
 		return d
+	}
+	if m.Pod.OtherContainer != "" {
+		return lifecycle.Block(string(lifecycle.PodProblemContainerCannotStart), fmt.Sprintf("%s: %s. Governor does not declare this container. "+
+			"Correct what adds it, e.g. an admission webhook, then delete the pod.", m.Name, m.Pod.OtherContainer))
 	}
 	blocked := func(reason, remedy string) lifecycle.Decision {
 		said := fmt.Sprintf("%s: %s. %s", m.Name, m.Pod.Detail, remedy)
@@ -26,7 +31,7 @@ func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decis
 			return lifecycle.Fail(reason, said)
 		}
 		d := lifecycle.Block(reason, said)
-		d.Suspect = onlyEvidence(want, seen, m) && (m.Pod.Trouble != lifecycle.PodProblemUnschedulable || !now.Before(m.Pod.Since.Add(want.replaceAfter())))
+		d.Suspect = onlyEvidence(want, seen, m) && (m.Pod.Trouble != lifecycle.PodProblemUnschedulable || !now.Before(silentFrom(m, now).Add(want.replaceAfter())))
 		return d
 	}
 	switch m.Pod.Trouble {
@@ -38,7 +43,7 @@ func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decis
 		if until := m.Pod.Since.Add(schedulingGrace); now.Before(until) {
 			return await(Serving, m, m.Pod.Since, "Scheduling", "%s is not scheduled yet: %s.", m.Name, m.Pod.Detail).Until(until)
 		}
-		return blocked(string(lifecycle.PodProblemUnschedulable), "Add nodes, or change spec.pod or spec.storage.")
+		return blocked(string(lifecycle.PodProblemUnschedulable), schedulingRemedy(m))
 	case lifecycle.PodProblemCrashLoopBackOff:
 		if failsSinceChange(seen, m) {
 			return blocked("ChangeFailed", "It has not run since its last change, and Governor changes no other member until it runs. Correct the spec.")
@@ -50,23 +55,38 @@ func hindered(want desired, seen World, m Member, now time.Time) lifecycle.Decis
 	return lifecycle.Decision{}
 }
 
+func schedulingRemedy(m Member) string {
+	if node := m.Volume.NodeLost; node != "" {
+		return fmt.Sprintf("Its volume is on the node %s, which no longer exists. Restore that node with its disk.", node)
+	}
+	return "Add nodes, or change spec.pod or spec.storage."
+}
+
 // uncreated reports a pod that the API server rejects.
-func uncreated(m Member) lifecycle.Decision {
-	if m.Set.Problem == "" || m.Pod.Exists {
+func uncreated(want desired, seen World, m Member) lifecycle.Decision {
+	if !m.uncreated() {
 		return lifecycle.Decision{}
+	}
+	if d := refusedTemplate(want, seen, restart(want, m, want.after(m), "", "")); d.IsSet() {
+		return d
 	}
 	return lifecycle.Block("FailedCreate", fmt.Sprintf("Kubernetes cannot create the pod of %s: %s. "+
 		"Raise the quota, or correct spec.pod or the admission policy; Kubernetes retries by itself.", m.Name, m.Set.Problem))
 }
 
-// changeFailed reports that the current spec causes the member's problem: the member has that
-// spec, others serve with another one, and none serves with the same. A pod may be unschedulable
-// for replaceAfter, because new nodes take time.
+// changeFailed reports that the current spec causes the member's problem. A pod may be
+// unschedulable for replaceAfter, because new nodes take time.
 func changeFailed(want desired, seen World, m Member, now time.Time) bool {
-	if !failsSinceChange(seen, m) || want.mismatches(m) {
+	if m.Pod.Trouble == lifecycle.PodProblemUnschedulable && now.Before(silentFrom(m, now).Add(want.replaceAfter())) {
 		return false
 	}
-	if m.Pod.Trouble == lifecycle.PodProblemUnschedulable && now.Before(m.Pod.Since.Add(want.replaceAfter())) {
+	return causedByChange(want, seen, m)
+}
+
+// causedByChange reports that the member has the current spec, that others serve with another
+// one, and that none serves with the same.
+func causedByChange(want desired, seen World, m Member) bool {
+	if !failsSinceChange(seen, m) || want.mismatches(m) {
 		return false
 	}
 	_, works := seen.find(func(o Member) bool {
@@ -122,6 +142,7 @@ var fatalMessages = []struct{ words, means string }{
 // Diagnose derives the state of a member's data from etcd's last output, as Kubernetes keeps it
 // in a container's termination message. It is empty if the output does not show the state.
 func Diagnose(lastWords string) string {
+	lastWords = fatalLines(lastWords)
 	for _, e := range fatalMessages {
 		if strings.Contains(lastWords, e.words) {
 			return e.means

@@ -78,7 +78,7 @@ func TestPreview(t *testing.T) {
 		}, "\n")},
 		"Wait":   {"a plan continues after a wait", resized(4), sickly.World, "(Serving e-2)\nAddLearner e-3\nStartMember e-3\n(CaughtUp e-3)\nPromote e-3\nAddToService e-3\nSettled AsDeclared"},
 		"Lost":   {"a cluster with lost data has no plan", told(wanted(3), serving(3)), serving(3).silent().with("e-0", lost).with("e-1", lost).World, "Blocked QuorumLost"},
-		"Delete": {"a deletion reports what cannot be undone", deleted(wanted(1)), etcd.World{Members: serving(1).Members}, "DeleteCluster e\nSettled Dismissed"},
+		"Delete": {"a deletion reports what cannot be undone", deleted(wanted(1)), etcd.World{Members: serving(1).Members}, "DeleteCluster e\nSettled MembersDeleted"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestPreviewEnds(t *testing.T) {
 		for size := int32(1); size <= 3; size++ {
 			seen := world(code)
 			want := told(wanted(size), seen)
-			if p := plan(want, seen.World); p.Reason == "Endless" || p.Outcome == lifecycle.OutcomeProceed {
+			if p := plan(want, seen.World); p.Reason == "NonTerminating" || p.Outcome == lifecycle.OutcomeProceed {
 				t.Errorf("%s to %d: %s", code, size, steps(want, seen.World))
 			}
 		}

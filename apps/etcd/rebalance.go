@@ -14,7 +14,8 @@ type Place struct{ Node, Zone string }
 // misplaced is the reason of the steps that move a member to a better node.
 const misplaced = "MemberMisplaced"
 
-// maxTried is the number of recorded spreads that a new member did not improve.
+// maxTried is the number of recorded spreads that a new member did not improve. The schema of
+// status.bootstrap.triedSpreads permits as many.
 const maxTried = 16
 
 // NeedsPlaces reports whether the driver must look up where a new member could run: so many
@@ -168,7 +169,7 @@ func misplacedMember(want desired, seen World) lifecycle.Decision {
 		place, _ := core.bestPlace()
 		s := step(AddLearner, m, misplaced, "The loss of %s would break the quorum, and the node %s has room; %s joins there, and Governor then removes an old member.",
 			core.concentration(), place.Node, m.Name)
-		return lifecycle.Proceed(with(class(s, lifecycle.ClassDisruptive), ArgPeerURL, PeerURL(want.EtcdCluster, m.Name)))
+		return lifecycle.Proceed(class(s, lifecycle.ClassDisruptive).WithArgs(addArgs{PeerURL(want.EtcdCluster, m.Name)}))
 	}
 	m := seen.mostCrowded()
 	if successor, able := newLeader(seen, m); m.Leads && able {

@@ -96,7 +96,7 @@ func TestRebalanceEnds(t *testing.T) {
 func TestRebalanceIgnoresOtherNodes(t *testing.T) {
 	want, seen := automatic(3), placed("aab", "c").World
 	p, copies, own := etcd.Planner{}, 0, seen.Places
-	want.Status.Memory.Formed = true
+	want.Status.Bootstrap.Formed = true
 	for day := range 100 {
 		seen.Places = slices.Clone(own)
 		for pool := range 1 + day*7%40 {
@@ -138,7 +138,7 @@ func rebalanced(t *testing.T, members, places, lands string) {
 	t.Helper()
 	want, seen := automatic(len(members)), placed(members, places).World
 	p, before := etcd.Planner{}, crowd(seen)
-	want.Status.Memory.Formed = true
+	want.Status.Bootstrap.Formed = true
 	for range 60 {
 		p.Status(want, seen)
 		d := p.Next(want, seen, noon)

@@ -2,68 +2,78 @@ package etcd
 
 import (
 	"fmt"
+	"strings"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// volumeDeleted is the reason of the steps that replace a member whose
-// PersistentVolumeClaim is being deleted.
+// volumeDeleted is the reason of the steps that replace a member whose volume lasts only as long
+// as its pod.
 const volumeDeleted = "VolumeDeleted"
 
 // terminatingClaim removes a member whose claim is being deleted, once there is one more member
-// than wanted. tooFewMembers has added that one, and it serves. The leader is removed last. While all
-// claims are being deleted, tooFewMembers adds a member first, also during a reduction of the size.
+// than wanted. tooFewMembers has added that one, and it votes: a learner whose promotion is refused
+// does not count. The leader is removed last. While all claims are being deleted, tooFewMembers adds
+// a member first, also during a reduction of the size.
 func terminatingClaim(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) && !m.Leads })
 	if !ok {
 		m, ok = seen.find(func(m Member) bool { return voter(m) && claimTerminating(m) })
 	}
-	if !ok || seen.count(ourListed) <= int(want.Spec.Size) || allTerminating(seen) {
+	if !ok || seen.count(ourVoter) <= int(want.Spec.Size) || allTerminating(seen) {
 		return lifecycle.Decision{}
 	}
 	if successor, able := newLeader(seen, m); m.Leads && able && present(want.EtcdCluster, seen).can(leaderMoves) {
 		return lifecycle.Proceed(repair(moveLeader(m, successor, volumeDeleted,
-			"%s leads, and its %s is being deleted; the leadership moves to %s.", m.Name, terminatingKind(m), successor.Name)))
+			"%s leads, and its %s; the leadership moves to %s.", m.Name, doom(m), successor.Name)))
 	}
 	return lifecycle.Proceed(repair(remove(m, volumeDeleted,
-		"The replacement of %s serves: its %s is being deleted, and its data with its pod.", m.Name, terminatingKind(m))))
+		"The replacement of %s serves: its %s, and its data goes with its pod.", m.Name, doom(m))))
 }
 
 // editedSet applies a StatefulSet again that differs from its declaration. That restarts no pod,
 // because the update strategy is OnDelete.
 func editedSet(want desired, seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Set.Edited != "" && !obstructed(m) })
-	if !ok {
-		return lifecycle.Decision{}
+	edited := func(m Member) bool { return ours(m) && m.Set.Edited != "" && !obstructed(m) }
+	return seen.each(edited, func(m Member) lifecycle.Step { return restoreSet(want, m, m.Set.Edited) })
+}
+
+func restoreSet(want desired, m Member, fields string) lifecycle.Step {
+	s := step(RestoreStatefulSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); Governor applies it again, and no pod restarts.", m.Name, fields)
+	return revert(s).WithArgs(want.template(m, want.version(m)))
+}
+
+// harmlessEdits applies a StatefulSet again if neither service nor data depends on the fields that
+// were changed. With driftPolicy Report the engine reports each of them instead.
+func harmlessEdits(want desired, seen World) lifecycle.Decision {
+	var all []lifecycle.Decision
+	for _, m := range seen.Members {
+		if !ours(m) || len(m.Set.Harmless) == 0 || obstructed(m) {
+			continue
+		}
+		d := lifecycle.Proceed(restoreSet(want, m, strings.Join(m.Set.Harmless, ", ")))
+		d.Drift = &lifecycle.Drift{Kind: "StatefulSet", Name: m.Name, Fields: m.Set.Harmless}
+		all = append(all, d)
 	}
-	s := step(RestoreSet, m, "StatefulSetEdited", "The StatefulSet %s is not as declared (%s); Governor applies it again, and no pod restarts.", m.Name, m.Set.Edited)
-	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
-	return lifecycle.Proceed(setTemplate(s, m, want.version(m), want))
+	return lifecycle.Any(all...)
 }
 
 // podWithoutLabels labels a pod again. Its StatefulSet has released it, and cannot create
 // another of the same name.
 func podWithoutLabels(seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Pod.Stripped && !m.Pod.Leaving && m.Set.Exists })
-	if !ok {
-		return lifecycle.Decision{}
-	}
-	s := step(LabelPod, m, "LabelsMissing", "The pod of %s lacks labels by which it is selected; Governor sets them again.", m.Name)
-	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
-	return lifecycle.Proceed(s)
+	stripped := func(m Member) bool { return ours(m) && m.Pod.Stripped && !m.Pod.Leaving && m.Set.Exists }
+	return seen.each(stripped, func(m Member) lifecycle.Step {
+		return revert(step(LabelPod, m, "LabelsMissing", "The pod of %s lacks labels by which it is selected; Governor sets them again.", m.Name))
+	})
 }
 
 // claimWithoutLabels labels a claim again. Without its labels, a later observation or a user
 // could take it for the claim of another member or of an earlier cluster.
 func claimWithoutLabels(seen World) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return ours(m) && m.Volume.Stripped })
-	if !ok {
-		return lifecycle.Decision{}
-	}
-	s := step(LabelVolume, m, "LabelsMissing", "The PersistentVolumeClaim of %s lacks labels of its cluster; Governor sets them again.", m.Name)
-	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
-	return lifecycle.Proceed(s)
+	return seen.each(func(m Member) bool { return ours(m) && m.Volume.Stripped && !m.Volume.OfUser() }, func(m Member) lifecycle.Step {
+		return revert(step(LabelVolume, m, "LabelsMissing", "The PersistentVolumeClaim of %s lacks labels of its cluster; Governor sets them again.", m.Name))
+	})
 }
 
 // movedURL restores the peer URL of a member whose URL in etcd's list was changed, e.g. by
@@ -81,8 +91,7 @@ func movedURL(want desired, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	s := step(UpdatePeerURL, m, "PeerURLChanged", "etcd's member list has the peer URL %s for %s; Governor restores %s.", m.PeerURL, m.Name, url)
-	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
-	return lifecycle.Proceed(with(with(s, ArgID, hex(m.ID)), ArgPeerURL, url))
+	return lifecycle.Proceed(revert(s).WithArgs(entryArgs{MemberID(m.ID), url}))
 }
 
 // otherCluster blocks all changes while the members serve a cluster ID other than the recorded
@@ -116,7 +125,7 @@ func unidentified(want desired, seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	m, ok := seen.find(func(m Member) bool {
-		return ours(m) && !listed(m) && inKube(m) && m.Health == Unknown && remembered(want.EtcdCluster, m.Name).ID == ""
+		return ours(m) && !listed(m) && (m.Set.Exists || m.Pod.Exists) && m.Health == Unknown && Remembered(want.EtcdCluster, m.Name).ID == ""
 	})
 	if !ok {
 		return lifecycle.Decision{}

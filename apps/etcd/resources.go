@@ -47,8 +47,8 @@ func (p Planner) Resources(want *etcdv1.EtcdCluster, seen World) ([]lifecycle.Ob
 	for _, m := range currentMembers(want, seen) {
 		all = append(all, bootstrapConfig(want, seen, m))
 	}
-	if want.Spec.NetworkPolicy.Enabled {
-		all = append(all, networkPolicy(want, p.Operator))
+	if inEffect := networkPolicyInEffect(want, seen); inEffect.Enabled {
+		all = append(all, networkPolicy(want, inEffect.Clients, p.Operator))
 	}
 	return append(all, certificateSecrets(want, seen)...), nil
 }
@@ -65,7 +65,7 @@ func currentMembers(want *etcdv1.EtcdCluster, seen World) []Member {
 		return all
 	}
 	for _, m := range seen.Members {
-		if ours(m) {
+		if ours(m) && !KeptVolume(seen, m) {
 			all = append(all, m)
 		}
 	}
@@ -106,7 +106,8 @@ func named(want *etcdv1.EtcdCluster, name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Labels: selector(want)}
 }
 
-func clientService(want *etcdv1.EtcdCluster) string { return want.Name + "-client" }
+// ClientServiceName is the name of the Service that clients use.
+func ClientServiceName(want *etcdv1.EtcdCluster) string { return want.Name + "-client" }
 
 // host is the DNS name of an object in the namespace, or under the peer Service.
 func host(want *etcdv1.EtcdCluster, parts ...string) string {
@@ -149,12 +150,9 @@ func peerService(want *etcdv1.EtcdCluster) *corev1.Service {
 }
 
 func balancedService(want *etcdv1.EtcdCluster, seen World) *corev1.Service {
-	return &corev1.Service{
-		ObjectMeta: named(want, clientService(want)),
-		Spec: corev1.ServiceSpec{
-			Selector: clientSelector(want, seen), Ports: []corev1.ServicePort{port("client", clientPort)},
-		},
-	}
+	return &corev1.Service{ObjectMeta: named(want, ClientServiceName(want)), Spec: corev1.ServiceSpec{
+		Selector: clientSelector(want, seen), Ports: []corev1.ServicePort{port("client", clientPort)},
+	}}
 }
 
 // disruptionBudget keeps the quorum of the present voters. Learners are ready and no part of a quorum, so the budget counts only pods that
@@ -235,10 +233,10 @@ func bootstrapConfig(want *etcdv1.EtcdCluster, seen World, m Member) *corev1.Con
 }
 
 // bootstrapKey is the key of the mode in the ConfigMap, and bootstrapDisabled the value for
-// [BootstrapDisabled]. Both are stored in clusters and keep their first names.
+// [BootstrapDisabled].
 const (
-	bootstrapKey      = "door"
-	bootstrapDisabled = "Shut"
+	bootstrapKey      = "bootstrap"
+	bootstrapDisabled = "Disabled"
 )
 
 // BootstrapModeOf reads the mode from a bootstrap ConfigMap.
@@ -285,7 +283,7 @@ func initialNames(cluster string) (names []string) {
 }
 
 // BootstrapConfigName is the name of the member's bootstrap ConfigMap.
-func BootstrapConfigName(member string) string { return member + "-door" }
+func BootstrapConfigName(member string) string { return member + "-bootstrap" }
 
 func state(d BootstrapMode) string {
 	if d == BootstrapCluster {
@@ -321,13 +319,13 @@ func peerURL(want *etcdv1.EtcdCluster, m Member) string {
 	return PeerURL(want, m.Name)
 }
 
-// networkPolicy admits only members to the peer port. A list of clients always includes the
-// members and the operator: an operator without access sees no quorum and repairs nothing.
-func networkPolicy(want *etcdv1.EtcdCluster, operator string) *networkingv1.NetworkPolicy {
-	members := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(want)}}
-	clients := want.Spec.NetworkPolicy.Clients
+// networkPolicy admits only members and the operator to the peer port. A list of clients always
+// includes them, too: an operator without access sees no quorum, and not which certificates the
+// peer ports accept, and repairs nothing.
+func networkPolicy(want *etcdv1.EtcdCluster, clients []networkingv1.NetworkPolicyPeer, operator string) *networkingv1.NetworkPolicy {
+	peers := append(operatorPeer(operator), networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(want)}})
 	if len(clients) > 0 {
-		clients = slices.Concat([]networkingv1.NetworkPolicyPeer{members}, operatorPeer(operator), clients)
+		clients = slices.Concat(peers, clients)
 	}
 	return &networkingv1.NetworkPolicy{
 		ObjectMeta: named(want, want.Name),
@@ -335,7 +333,7 @@ func networkPolicy(want *etcdv1.EtcdCluster, operator string) *networkingv1.Netw
 			PodSelector: metav1.LabelSelector{MatchLabels: selector(want)},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeIngress},
 			Ingress: []networkingv1.NetworkPolicyIngressRule{
-				{From: []networkingv1.NetworkPolicyPeer{members}, Ports: open(peerPort)},
+				{From: peers, Ports: open(peerPort)},
 				{From: clients, Ports: open(clientPort)},
 				{From: clients, Ports: open(metricsOnly)},
 			},

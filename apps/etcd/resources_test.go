@@ -34,13 +34,13 @@ func renderings() map[string]rendering {
 		"forming": {version: "3.6.16"},
 		"joining": {version: "3.6.16", seen: serving(2).with("e-7", func(m *etcd.Member) { m.Role, m.ID = etcd.Learner, 7 }).World},
 		"settled-3.4": {version: "3.4.23", seen: serving(1).World, edit: func(c *etcdv1.EtcdCluster) {
-			c.Spec.Size, c.Spec.TLS.Mode, c.Spec.Storage.Medium = 1, etcdv1.Disabled, etcdv1.Memory
+			c.Spec.Size, c.Spec.TLS.Mode, c.Spec.Storage.Medium = 1, etcdv1.TLSModeDisabled, etcdv1.MediumMemory
 		}},
 		"legacy-3.2": {version: "3.2.13", edit: func(c *etcdv1.EtcdCluster) {
-			c.Spec.TLS.Mode, c.Spec.Storage.Medium = etcdv1.Disabled, etcdv1.Ephemeral
+			c.Spec.TLS.Mode, c.Spec.Storage.Medium = etcdv1.TLSModeDisabled, etcdv1.MediumEphemeral
 		}},
 		"own-secrets": {version: "3.5.35", seen: etcd.World{LegacyKeys: true}, edit: func(c *etcdv1.EtcdCluster) {
-			c.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}
+			c.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.TLSModeSecrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}
 		}},
 		"full": {version: "3.7.3", edit: full},
 	}
@@ -49,9 +49,9 @@ func renderings() map[string]rendering {
 func full(c *etcdv1.EtcdCluster) {
 	quota, size := resource.MustParse("4Gi"), resource.MustParse("20Gi")
 	c.Spec.Size, c.Spec.Repository, c.Spec.ClusterDomain = 5, "registry.example.com/etcd", "cluster.example"
-	c.Spec.Storage = etcdv1.StorageSpec{Size: &size, StorageClassName: new("fast"), Retention: etcdv1.Retain}
+	c.Spec.Storage = etcdv1.StorageSpec{Size: &size, StorageClassName: new("fast"), Retention: etcdv1.RetentionRetain}
 	c.Spec.Options = etcdv1.OptionsSpec{
-		Quota: &quota, CompactionMode: etcdv1.Periodic, CompactionRetention: "1h", SnapshotCount: 5000,
+		Quota: &quota, CompactionMode: etcdv1.CompactionModePeriodic, CompactionRetention: "1h", SnapshotCount: 5000,
 	}
 	c.Spec.NetworkPolicy = etcdv1.NetworkPolicySpec{Enabled: true, Clients: []networkingv1.NetworkPolicyPeer{
 		{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "api"}}},
@@ -77,7 +77,7 @@ func TestResources(t *testing.T) {
 	for name, r := range renderings() {
 		t.Run(name, func(t *testing.T) {
 			want := wanted(3)
-			want.Spec.TLS.Mode = etcdv1.Managed
+			want.Spec.TLS.Mode = etcdv1.TLSModeManaged
 			if r.edit != nil {
 				r.edit(want)
 			}
@@ -160,21 +160,21 @@ func TestRevisionCoversUserSettings(t *testing.T) {
 func TestRecreatedClusterSharesNothing(t *testing.T) {
 	a, b := wanted(3), wanted(3)
 	b.UID = "another"
-	b.Status.Memory = nil
+	b.Status.Bootstrap = nil
 	etcd.Planner{}.Status(b, etcd.World{})
 	if etcd.ClaimName(a, "e-0") == etcd.ClaimName(b, "e-0") {
 		t.Error("the new cluster would mount the old one's volume")
 	}
-	if a.Status.Memory.Token == b.Status.Memory.Token {
+	if a.Status.Bootstrap.Token == b.Status.Bootstrap.Token {
 		t.Error("members of the two would talk to each other")
 	}
 }
 
-// When status.memory was deleted, no member may bootstrap a cluster: the first one exists, and a
+// When status.bootstrap was deleted, no member may bootstrap a cluster: the first one exists, and a
 // joining member would start a second one.
 func TestLostStatusBootstrapsNoCluster(t *testing.T) {
 	want := wanted(3)
-	want.Status.Memory, want.Status.Members = nil, nil
+	want.Status.Bootstrap, want.Status.Members = nil, nil
 	seen := serving(3).with("e-2", func(m *etcd.Member) { *m = etcd.Member{Name: "e-2", ID: m.ID, Role: etcd.Learner, PeerURL: m.PeerURL} })
 	etcd.Planner{}.Status(want, seen.World)
 	resources, err := etcd.Planner{}.Resources(want, seen.World)
@@ -186,8 +186,8 @@ func TestLostStatusBootstrapsNoCluster(t *testing.T) {
 			t.Errorf("the bootstrap ConfigMap of e-2 is %v", c.Data)
 		}
 	}
-	if m := want.Status.Memory; m.InitialMembers == nil || len(m.InitialMembers) > 0 || !m.Formed || m.NextMember != 3 {
-		t.Errorf("status.memory is %+v", m)
+	if m := want.Status.Bootstrap; m.InitialMembers == nil || len(m.InitialMembers) > 0 || !m.Formed || m.NextMember != 3 {
+		t.Errorf("status.bootstrap is %+v", m)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestLostStatusBootstrapsNoCluster(t *testing.T) {
 // other cluster show none.
 func TestInitialMembersOfBootstrapConfigs(t *testing.T) {
 	want := wanted(3)
-	want.Status.Memory = nil
+	want.Status.Bootstrap = nil
 	etcd.Planner{}.Status(want, etcd.World{})
 	resources, err := etcd.Planner{}.Resources(want, etcd.World{})
 	if err != nil {

@@ -74,10 +74,10 @@ func (w World) running(trust string) (n, all int) {
 func (w World) renewed() (n, all int) { return w.share(func(m Member) bool { return m.Renewed }) }
 
 // share counts the members with a pod that satisfy the predicate, of all members that are listed
-// or may return.
+// or may return. Of a removed member whose volume is kept, nothing trusts an authority.
 func (w World) share(is func(Member) bool) (n, all int) {
 	for _, m := range w.Members {
-		if ours(m) && (listed(m) || inKube(m)) {
+		if ours(m) && (listed(m) || inKube(m)) && !KeptVolume(w, m) {
 			all++
 			if m.Pod.Exists && !m.Pod.Leaving && is(m) {
 				n++

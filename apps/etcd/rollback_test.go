@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
@@ -162,7 +163,7 @@ func TestCauseOfStartMember(t *testing.T) {
 }
 
 func TestEvidence(t *testing.T) {
-	seen := serving(3).with("e-1", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)).with("e-2", func(m *etcd.Member) { m.Volume = etcd.Volume{} })
+	seen := serving(3).with("e-1", trouble(lifecycle.PodProblemCrashLoopBackOff, time.Hour)).with("e-2", func(m *etcd.Member) { m.Volume = etcd.Volume{Lost: true} })
 	want := []string{
 		"etcd lists 3 voters and 0 learners; 1 voters serve and e-0 leads.",
 		"e-0: voter, healthy, pod ready, runs " + etcd.Newest + ", log at 1000 of 1000.",
@@ -191,11 +192,11 @@ func TestRollbackKeepsVolumeSize(t *testing.T) {
 		want         string
 		kept         []string
 	}{
-		"Grown":    {sized("1Gi", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "2Gi", kept},
-		"Unset":    {sized("", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "2Gi", kept},
-		"Same":     {sized("2048Mi", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "2Gi", nil},
-		"Smaller":  {sized("4Gi", etcdv1.Persistent), sized("2Gi", etcdv1.Persistent), "4Gi", nil},
-		"Volatile": {sized("1Gi", etcdv1.Memory), sized("2Gi", etcdv1.Memory), "1Gi", nil},
+		"Grown":    {sized("1Gi", etcdv1.MediumPersistent), sized("2Gi", etcdv1.MediumPersistent), "2Gi", kept},
+		"Unset":    {sized("", etcdv1.MediumPersistent), sized("2Gi", etcdv1.MediumPersistent), "2Gi", kept},
+		"Same":     {sized("2048Mi", etcdv1.MediumPersistent), sized("2Gi", etcdv1.MediumPersistent), "2Gi", nil},
+		"Smaller":  {sized("4Gi", etcdv1.MediumPersistent), sized("2Gi", etcdv1.MediumPersistent), "4Gi", nil},
+		"Volatile": {sized("1Gi", etcdv1.MediumMemory), sized("2Gi", etcdv1.MediumMemory), "1Gi", nil},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -208,5 +209,23 @@ func TestRollbackKeepsVolumeSize(t *testing.T) {
 				t.Errorf("more than storage was changed: %s", diff)
 			}
 		})
+	}
+}
+
+// A rollback takes no protection from the data, and does not trust a leaked key again.
+func TestRollbackKeepsRetentionAndRevocation(t *testing.T) {
+	older, newer := metav1.NewTime(noon.Add(-time.Hour)), metav1.NewTime(noon)
+	spec := func(retention etcdv1.Retention, before *metav1.Time) *etcdv1.EtcdCluster {
+		c := wanted(3)
+		c.Spec.TLS.Mode, c.Spec.TLS.RevokeBefore, c.Spec.Storage.Retention = etcdv1.TLSModeManaged, before, retention
+		return c
+	}
+	earlier := spec(etcdv1.RetentionDelete, nil)
+	if kept := (etcd.Planner{}).Retain(spec(etcdv1.RetentionRetain, &newer), earlier); len(kept) != 2 || !etcd.Retains(earlier) || !earlier.Spec.TLS.RevokeBefore.Equal(&newer) {
+		t.Errorf("kept %q: %+v, %+v", kept, earlier.Spec.Storage, earlier.Spec.TLS)
+	}
+	earlier = spec(etcdv1.RetentionRetain, &newer)
+	if kept := (etcd.Planner{}).Retain(spec(etcdv1.RetentionDelete, &older), earlier); len(kept) != 0 || !etcd.Retains(earlier) || !earlier.Spec.TLS.RevokeBefore.Equal(&newer) {
+		t.Errorf("kept %q: %+v, %+v", kept, earlier.Spec.Storage, earlier.Spec.TLS)
 	}
 }

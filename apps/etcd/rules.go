@@ -13,7 +13,7 @@ import (
 
 // forming starts all initial members at once and waits for the cluster to form.
 func forming(want desired, seen World, now time.Time) lifecycle.Decision {
-	if formed(want.EtcdCluster, seen) || want.Status.Memory == nil {
+	if formed(want.EtcdCluster, seen) || want.Status.Bootstrap == nil {
 		return lifecycle.Decision{}
 	}
 	if _, err := target(want.EtcdCluster); err != nil {
@@ -23,8 +23,8 @@ func forming(want desired, seen World, now time.Time) lifecycle.Decision {
 		badCertificates(seen),
 		obstructedMember(seen),
 		startInitial(want, seen),
-		failedChange(want, seen),
-		terminatedPod(want, seen),
+		failedChange(want, seen, now),
+		terminatedPod(want, seen, now),
 		hinderedAny(want, seen, now),
 		await(Formed, Member{Name: want.Name}, time.Time{}, "Forming", "%d members are starting and forming a cluster.",
 			len(bootstrapState(want.EtcdCluster).InitialMembers)),
@@ -34,7 +34,7 @@ func forming(want desired, seen World, now time.Time) lifecycle.Decision {
 func startInitial(want desired, seen World) lifecycle.Decision {
 	var missing []string
 	for _, name := range bootstrapState(want.EtcdCluster).InitialMembers {
-		if m, _ := seen.named(name); !m.Set.Exists {
+		if m, _ := seen.named(name); !m.Set.Exists || claimMissing(want, seen, m) {
 			missing = append(missing, name)
 		}
 	}
@@ -44,36 +44,28 @@ func startInitial(want desired, seen World) lifecycle.Decision {
 	return lifecycle.Proceed(formCluster(want, missing))
 }
 
-// failedChange gives the current spec to a member whose pod cannot run and was created from
-// another spec. That costs nothing, since the member does not serve. Without a volume the pod
-// holds the data. Such a pod is recreated only if it never had data, or if it was created from
-// an edited template and the others have a quorum (sim seed 3219).
-func failedChange(want desired, seen World) lifecycle.Decision {
-	for _, m := range seen.Members {
-		restartable := m.Pod.Trouble != lifecycle.PodProblemNone && m.Set.Exists && !seen.serving(m) && !dataLost(m) && !claimTerminating(m) && !obstructed(m)
-		replicated := seen.Listed && m.Pod.Stale && m.Pod.Trouble != lifecycle.PodProblemCrashLoopBackOff
-		if Volatile(want.EtcdCluster) && !replicated && (!mayBootstrap(m) || m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff) {
-			continue
-		}
-		if restartable && (want.mismatches(m) || m.Pod.Stale) {
-			return lifecycle.Proceed(repair(restart(want, m, want.after(m), "SpecCorrected",
-				"%s could not run (%s); it starts with the current spec.", m.Name, m.Pod.Trouble)))
-		}
-	}
-	return lifecycle.Decision{}
+// claimMissing reports that the claim of a member was deleted before the cluster formed: no member
+// answers for a cluster, and none ever did. The claim is created again.
+func claimMissing(want desired, seen World, m Member) bool {
+	return Unformed(want.EtcdCluster, seen, m) && !m.Volume.Exists && !Volatile(want.EtcdCluster)
+}
+
+// Unformed reports that the member has no data: no cluster has answered yet.
+func Unformed(want *etcdv1.EtcdCluster, seen World, m Member) bool {
+	return seen.ClusterID == 0 && want.Status.ClusterID == "" && m.Bootstrap == BootstrapCluster
 }
 
 // missingStatefulSet recreates a deleted StatefulSet, even while no quorum reports the member
 // list: the volume and the status identify the member.
 func missingStatefulSet(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return !seen.Listed && m.Volume.Exists && !m.Volume.Terminating && !m.Set.Exists && !obstructed(m) && mayBelong(want.EtcdCluster, m)
+		return !seen.Listed && m.Volume.Exists && !m.Volume.doomed() && !m.Set.Exists && !obstructed(m) && mayBelong(want.EtcdCluster, m)
 	})
 	if !ok {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(repair(start(want, m, want.version(m), "StatefulSetMissing",
-		"%s has its volume but no StatefulSet; Governor creates it again.", m.Name)))
+	return lifecycle.Proceed(want.judgedStart(m, repair(start(want, m, want.version(m), "StatefulSetMissing",
+		"%s has its volume but no StatefulSet; Governor creates it again.", m.Name))))
 }
 
 // mayBelong reports whether the last known member list had the member, or no list is recorded.
@@ -83,14 +75,15 @@ func mayBelong(want *etcdv1.EtcdCluster, m Member) bool {
 	for _, old := range want.Status.Members {
 		known = known || old.Role != ""
 	}
-	return !known || remembered(want, m.Name).Role != ""
+	return !known || Remembered(want, m.Name).Role != ""
 }
 
 // terminatedPod recreates a pod on its volume. A terminated pod keeps no claim that is being deleted,
-// and without its volume the member is replaced.
-func terminatedPod(want desired, seen World) lifecycle.Decision {
+// and without its volume the member is replaced. So is a member whose node rejects each of its pods.
+func terminatedPod(want desired, seen World, now time.Time) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists && !dataLost(m) && !obstructed(m)
+		ended := m.Pod.Ended && !m.Pod.Leaving && m.Set.Exists && !dataLost(m) && !obstructed(m)
+		return ended && (!seen.Listed || lossCause(want, seen, m, now) == "")
 	})
 	if !ok {
 		return lifecycle.Decision{}
@@ -115,16 +108,26 @@ func votersWithData(want *etcdv1.EtcdCluster, seen World) (voters, kept []string
 		}
 	}
 	for _, name := range voters {
-		if m, ok := seen.named(name); ok && !dataLost(m) && !m.Volume.Spoiled && (m.Unmanaged || m.Volume.Exists) {
+		if m, ok := seen.named(name); ok && hasData(m) {
 			kept = append(kept, name)
 		}
 	}
 	return voters, kept
 }
 
+// hasData reports that the member may return with its data. One whose claim was deleted under its pod
+// does not, if the container in that pod cannot mount the volume any more.
+func hasData(m Member) bool {
+	unmountable := m.Volume.doomed() && m.Pod.Trouble == lifecycle.PodProblemContainerCannotStart
+	return !dataLost(m) && (!m.Volume.Unbound || holdsVolume(m.Pod)) && !m.Volume.Spoiled && !unmountable && (m.Unmanaged || m.Volume.Exists)
+}
+
 func quorumLost(voters, kept []string) lifecycle.Decision {
 	has := "none has its data"
-	if len(kept) > 0 {
+	switch {
+	case len(kept) == 1:
+		has = "only " + kept[0] + " has its data"
+	case len(kept) > 0:
 		has = "only " + strings.Join(kept, ", ") + " have their data"
 	}
 	return lifecycle.Block(reasonDataLost, fmt.Sprintf(
@@ -144,9 +147,12 @@ func joiningMember(want desired, seen World, now time.Time) lifecycle.Decision {
 		return lifecycle.Proceed(repair(remove(m, "LearnerDead", "%s cannot join, and Governor replaces it: %s.", m.Name, cause)))
 	}
 	if caughtUp(seen, m) || inSync(seen, m) {
-		s := with(step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name), ArgID, hex(m.ID))
+		s := step(Promote, m, "LearnerCaughtUp", "%s has caught up and gets a vote.", m.Name).WithArgs(idArgs{MemberID(m.ID)})
 		s.Intent = lifecycle.IntentRepair // it finishes an addition, also during a freeze: repairs come after it
 		return lifecycle.Proceed(s)
+	}
+	if deadMember(want, seen, now).IsSet() {
+		return lifecycle.Decision{} // a learner that cannot join must not keep a dead voter
 	}
 	if d := hindered(want, seen, m, now); d.IsSet() {
 		return d
@@ -166,29 +172,33 @@ func caughtUp(seen World, m Member) bool {
 // all of the leader's log. The leader makes the final decision: it refuses to promote a learner
 // that is behind. If the learner fails at once, the others still have a quorum.
 func inSync(seen World, m Member) bool {
-	v, err := parse(m.Pod.Version)
-	reads := err == nil && v.can(v3Health) && m.Pod.Ready && !m.Pod.Leaving
-	return reads && m.Joined && seen.change(m.Name, promoted).missing() == 0
+	return readsLinearizably(m) && m.Joined && seen.change(m.Name, promoted).missing() == 0
 }
 
 // lossCause is the reason why a member will not return; empty if it may.
 func lossCause(want desired, seen World, m Member, now time.Time) string {
-	silent := m.Health != Healthy && !m.Pod.Ready && !m.Since.IsZero()
 	switch {
 	case m.Unmanaged || !listed(m) || m.Set.Edited != "":
 		return ""
-	case m.Bootstrap == BootstrapCluster && !dataLost(m):
+	case m.Bootstrap == BootstrapCluster && !dataLost(m) && !m.Volume.Unbound:
 		return "" // it could still start, with settings that name it as a member
+	case m.Foreign:
+		return "its volume has the data of another cluster, which is kept"
 	case m.Volume.Lost:
 		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
-	case dataLost(m), learner(m) && claimTerminating(m):
+	case dataLost(m) && !m.Volume.Unbound, learner(m) && claimTerminating(m):
 		return "its volume is deleted"
 	case startObstacle(m) != "":
 		return startObstacle(m)
-	case !silent || now.Before(later(later(m.Since, m.Pod.Since), m.Returned).Add(want.replaceAfter())) || causedBySpec(want, seen, m):
+	case !want.silentTooLong(m, now) || causedBySpec(want, seen, m):
 		return ""
-	case m.Maintenance != "":
-		return ""
+	case m.Maintenance != "", seen.Certificates != "" && !dataLost(m):
+		return "" // its peers may refuse it for the Secret's problem, and a replacement could not start
+	case m.Volume.Unbound:
+		return fmt.Sprintf("its PersistentVolume has not existed for %s", want.replaceAfter())
+	}
+	if m.Volume.NodeLost != "" {
+		return fmt.Sprintf("its volume is on the node %s, which no longer exists", m.Volume.NodeLost)
 	}
 	if m.Silence != "" {
 		return fmt.Sprintf("it has not answered for %s, because %s", want.replaceAfter(), m.Silence)
@@ -196,22 +206,47 @@ func lossCause(want desired, seen World, m Member, now time.Time) string {
 	return fmt.Sprintf("it has not answered for %s", want.replaceAfter())
 }
 
+// silentFrom is when the member's time to answer began. Kubernetes and earlier operators may have
+// other clocks. A time in the future is by such a clock, and does not count. A clock that is behind
+// or ahead replaces no member before this operator has waited for it, and waits no longer than twice.
+// A new pod has the full time, and one that has terminated gives none: a node may reject each.
+func silentFrom(m Member, now time.Time) time.Time {
+	times := []time.Time{m.Since, m.Returned, m.Watched}
+	if !m.Pod.Ended {
+		times = append(times, m.Pod.Since)
+	}
+	var from time.Time
+	for _, t := range times {
+		if !t.After(now) {
+			from = later(from, t)
+		}
+	}
+	if from.IsZero() {
+		return now
+	}
+	return from
+}
+
 // causedBySpec reports whether the spec keeps the member's pod from running: a replacement would
 // fail in the same way. A member whose claim is being deleted never gets another spec. If its pod
 // was created from a template that the StatefulSet no longer has, only its replacement can run.
 func causedBySpec(want desired, seen World, m Member) bool {
-	if m.Set.Problem != "" && !m.Pod.Exists {
+	switch {
+	case m.Volume.NodeLost != "":
+		return false // no pod can use the volume
+	case m.uncreated():
 		return true
 	}
 	switch m.Pod.Trouble {
 	case lifecycle.PodProblemImagePullBackOff, lifecycle.PodProblemContainerCannotStart:
-		return !m.Pod.Stale || !claimTerminating(m)
+		return m.Pod.OtherContainer == "" && (!m.Pod.Stale || !claimTerminating(m))
 	case lifecycle.PodProblemUnschedulable:
-		return learner(m) || changeFailed(want, seen, m, m.Pod.Since.Add(want.replaceAfter()))
+		return learner(m) || causedByChange(want, seen, m)
 	case lifecycle.PodProblemCrashLoopBackOff:
 		return learner(m) || failsSinceChange(seen, m)
 	}
-	return want.mismatches(m) && !Volatile(want.EtcdCluster) && !claimTerminating(m)
+	refuses := want.refuses(m) && !Volatile(want.EtcdCluster) && !claimTerminating(m)
+	return refuses || want.canCorrect(seen, m)
 }
 
 // failsSinceChange reports whether the member has another spec or version than a serving member:
@@ -246,7 +281,9 @@ func newLeader(seen World, from Member) (Member, bool) {
 
 // unhealthyMember delays all changes while a listed member does not serve.
 func unhealthyMember(want desired, seen World, now time.Time) lifecycle.Decision {
-	m, ok := seen.find(func(m Member) bool { return voter(m) && (!seen.serving(m) || !m.Joined) && !want.onlyReplaceable(m) })
+	m, ok := seen.find(func(m Member) bool {
+		return voter(m) && (!seen.serving(m) || !m.Joined) && !want.onlyReplaceable(m) && !want.answersUntilReplaced(seen, m)
+	})
 	if !ok {
 		return lifecycle.Decision{}
 	}
@@ -254,14 +291,40 @@ func unhealthyMember(want desired, seen World, now time.Time) lifecycle.Decision
 		return d
 	}
 	if d := hindered(want, seen, m, now); d.IsSet() {
+		d.Message += doomSentence(seen)
 		return d
 	}
 	since := later(m.Since, m.Pod.Since)
-	d := await(Serving, m, since, "MemberNotServing", "%s %s.", m.Name, waitSentence(m))
-	if !since.IsZero() && now.Before(since.Add(want.replaceAfter())) {
-		return d.Until(since.Add(want.replaceAfter()))
+	d := await(Serving, m, since, "MemberNotServing", "%s %s.%s%s", m.Name, waitSentence(m), certificateSentence(seen), doomSentence(seen))
+	if end := silentFrom(m, now).Add(want.replaceAfter()); !since.IsZero() && now.Before(end) {
+		return d.Until(end)
 	}
 	return d
+}
+
+// answersUntilReplaced reports that the member answers, that a container beside etcd keeps its pod
+// from being ready, and that the pod cannot be recreated, because its claim is being deleted. A
+// learner replaces it. Before etcd has learners, the replacement would cost the quorum.
+func (g desired) answersUntilReplaced(seen World, m Member) bool {
+	return g.joins.can(hasLearners) && claimTerminating(m) && m.Pod.OtherContainer != "" && m.Pod.Trouble == lifecycle.PodProblemNone && seen.answeringVoter(m)
+}
+
+// doomSentence names a member whose replacement waits, too; empty if there is none. etcd adds no
+// member while a voter is not connected (server/etcdserver, mayAddMember).
+func doomSentence(seen World) string {
+	m, ok := seen.find(claimTerminating)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf(" Do not delete the pod of %s: its %s, and etcd adds no member before all others are connected.", m.Name, doom(m))
+}
+
+// certificateSentence is the reason that members may refuse each other; empty if their certificates are usable.
+func certificateSentence(seen World) string {
+	if seen.Certificates == "" {
+		return ""
+	}
+	return " " + seen.Certificates
 }
 
 // waitSentence distinguishes an unavailable member from a new one that is only closed to

@@ -25,15 +25,24 @@ func Moved(seen, fresh World, s lifecycle.Step) error {
 	if seen.count(listed) != fresh.count(listed) {
 		return deferred("etcd's member list has grown since the decision")
 	}
+	if now, _ := fresh.named(s.Target); s.Name == Restart && now.Health == Healthy && fresh.Template.Refuses(TemplateOf(s)) {
+		return deferred("the API server rejects its next pod: %s", fresh.Template.Refusal)
+	}
 	return recovered(seen, fresh, s)
 }
 
-// recovered defers the replacement of a member that has recovered.
+// recovered defers the replacement of a member that has recovered, or no longer answers for another
+// cluster.
 func recovered(seen, fresh World, s lifecycle.Step) error {
 	before, _ := seen.named(s.Target)
 	now, _ := fresh.named(s.Target)
-	if s.Name == RemoveMember && !seen.serving(before) && fresh.serving(now) {
+	switch {
+	case s.Name == RemoveMember && !seen.serving(before) && fresh.serving(now):
 		return deferred("it serves again")
+	case s.Name == RemoveMember && before.Health == Unknown && now.Health == Healthy:
+		return deferred("it answers again")
+	case s.Name == RemoveMember && before.Foreign && !now.Foreign:
+		return deferred("it no longer answers for another cluster")
 	}
 	return nil
 }

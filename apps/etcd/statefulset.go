@@ -12,8 +12,10 @@ import (
 
 // Annotations on a StatefulSet and on its pods record the inputs of the pod template.
 const (
+	// AnnotationRevision is a digest of the fields of the spec that the template was made from.
 	AnnotationRevision = "etcd.database.coreos.com/revision"
-	AnnotationVersion  = "etcd.database.coreos.com/version"
+	// AnnotationVersion is the release of etcd.
+	AnnotationVersion = "etcd.database.coreos.com/version"
 	// AnnotationSnapshots is how often the member writes snapshots: see [Snapshots].
 	AnnotationSnapshots = "etcd.database.coreos.com/snapshots"
 )
@@ -124,7 +126,7 @@ func data(want *etcdv1.EtcdCluster, member string) corev1.VolumeSource {
 		}}
 	}
 	dir := &corev1.EmptyDirVolumeSource{SizeLimit: want.Spec.Storage.Size}
-	if want.Spec.Storage.Medium == etcdv1.Memory {
+	if want.Spec.Storage.Medium == etcdv1.MediumMemory {
 		dir.Medium = corev1.StorageMediumMemory
 	}
 	return corev1.VolumeSource{EmptyDir: dir}

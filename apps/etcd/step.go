@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,50 +13,57 @@ import (
 // a crash interrupted.
 const (
 	// FormCluster starts all first members at once: none has data yet, and they need each
-	// other. Args: members, and those of StartMember.
+	// other.
 	FormCluster = "FormCluster"
 	// StartMember creates the member's volume, if it does not exist, and then its
-	// StatefulSet. Args: version, revision, exposed, size of a new volume.
+	// StatefulSet.
 	StartMember = "StartMember"
-	// AddLearner and AddVoter add a member to etcd's list. Args: peerURL.
+	// AddLearner and AddVoter add a member to etcd's list.
 	AddLearner = "AddLearner"
 	AddVoter   = "AddVoter"
-	// Promote makes a learner a voter. Args: id.
+	// Promote makes a learner a voter.
 	Promote = "Promote"
 	// AddToService adds the member to the client Service, by a label on its StatefulSet's
 	// template and on its pod.
 	AddToService = "AddToService"
+	// RemoveFromService removes the member from the client Service, by the same label.
+	RemoveFromService = "RemoveFromService"
 	// RewriteMemberEntry writes the member's entry in etcd's list unchanged, which adds an entry
-	// to the log. Args: id, peerURL.
+	// to the log.
 	RewriteMemberEntry = "RewriteMemberEntry"
-	// MoveLeader transfers the leadership to the target. Args: id, from.
+	// MoveLeader transfers the leadership to the target.
 	MoveLeader = "MoveLeader"
-	// RemoveMember removes a member from etcd's list. Args: id.
+	// RemoveMember removes a member from etcd's list.
 	RemoveMember = "RemoveMember"
-	// DeleteMember deletes the member's StatefulSet and its volume.
+	// DeleteMember deletes the member's StatefulSet, its pod and, unless it stays, its volume.
 	DeleteMember = "DeleteMember"
-	// SetRetention makes the cluster the owner of its volumes, or removes that owner. Args:
-	// retention.
+	// SetRetention makes the cluster the owner of its volumes, or removes that owner.
 	SetRetention = "SetRetention"
 	// DeleteCluster does SetRetention for members that have a StatefulSet. Kubernetes
-	// deletes what has an owner. Args: retention.
+	// deletes what has an owner.
 	DeleteCluster = "DeleteCluster"
 	// Restart writes the version on the member's claim, gives its StatefulSet the new
-	// template and deletes the pod that was created from another one. Args: version,
-	// revision, exposed, budget.
+	// template and deletes the pod that was created from another one.
 	Restart = "Restart"
-	// Disarm clears the alarm NOSPACE of the member. Args: id.
+	// StartTrial creates the trial pod with the template that Restart gives to the member, and
+	// DeleteTrial deletes it.
+	StartTrial  = "StartTrial"
+	DeleteTrial = "DeleteTrial"
+	// Disarm clears an alarm of the member, or of a removed one.
 	Disarm = "Disarm"
-	// GrowVolume requests more storage. Args: size in bytes.
+	// GrowVolume requests more storage.
 	GrowVolume = "GrowVolume"
-	// RestoreSet applies the member's StatefulSet again after a manual edit. Args:
-	// version, revision, exposed.
-	RestoreSet = "RestoreStatefulSet"
+	// RestoreStatefulSet applies the member's StatefulSet again after a manual edit.
+	RestoreStatefulSet = "RestoreStatefulSet"
 	// LabelPod restores the labels of the StatefulSet's template on the member's pod.
 	LabelPod = "LabelPod"
 	// LabelVolume restores the labels of the member's claim.
 	LabelVolume = "LabelVolume"
-	// UpdatePeerURL writes the member's peer URL in etcd's list. Args: id, peerURL.
+	// KeepVolume removes the mark of a removal from the member's claim.
+	KeepVolume = "KeepVolume"
+	// ConfigureNetworkPolicy puts spec.networkPolicy into effect.
+	ConfigureNetworkPolicy = "ConfigureNetworkPolicy"
+	// UpdatePeerURL writes the member's peer URL in etcd's list.
 	UpdatePeerURL = "UpdatePeerURL"
 )
 
@@ -71,8 +77,10 @@ const (
 	CaughtUp = "CaughtUp"
 	// QuorumBack: enough members serve to form a quorum again.
 	QuorumBack = "QuorumBack"
-	// BootstrapConfigWritten: the member's bootstrap ConfigMap has the declared mode. Args: bootstrap.
+	// BootstrapConfigWritten: the member's bootstrap ConfigMap has the declared mode.
 	BootstrapConfigWritten = "BootstrapConfigWritten"
+	// TrialPassed: the trial pod has shown that the image can be pulled, and that etcd knows its flags.
+	TrialPassed = "TrialPassed"
 	// SnapshotTaken: the members' snapshots cover what a release before 3.6 wrote.
 	SnapshotTaken = "SnapshotTaken"
 	// AuthoritySigns: the authority that follows a revoked one signs certificates.
@@ -80,27 +88,6 @@ const (
 	// AuthorityDropped: no ca.crt has the revoked authority.
 	AuthorityDropped = "AuthorityDropped"
 )
-
-// Keys of Args. OverBudget is the value of ArgBudget for deleting a pod regardless of the
-// disruption budget.
-const (
-	ArgMembers   = "members"
-	ArgVersion   = "version"
-	ArgRevision  = "revision"
-	ArgID        = "id"
-	ArgFrom      = "from"
-	ArgPeerURL   = "peerURL"
-	ArgSize      = "size"
-	ArgBootstrap = "bootstrap"
-	ArgExposed   = "exposed"
-	ArgBudget    = "budget"
-	ArgRetention = "retention"
-	OverBudget   = "over"
-	// ArgSnapshots is absent if the member uses the usual snapshot count.
-	ArgSnapshots = "snapshots"
-)
-
-func hex(id uint64) string { return strconv.FormatUint(id, 16) }
 
 // step sets the fields that all steps have. The message states the reason.
 func step(name string, m Member, reason, format string, args ...any) lifecycle.Step {
@@ -116,34 +103,39 @@ func repair(s lifecycle.Step) lifecycle.Step {
 	return s
 }
 
+// revert is a repair of what a user or another controller changed.
+func revert(s lifecycle.Step) lifecycle.Step {
+	s.Intent, s.Cause = lifecycle.IntentRepair, lifecycle.CauseDrift
+	return s
+}
+
 func class(s lifecycle.Step, c lifecycle.Class) lifecycle.Step {
 	s.Class = c
 	return s
 }
 
-func with(s lifecycle.Step, key, value string) lifecycle.Step {
-	s.Args[key] = value
-	return s
-}
-
-// start includes the size of a new volume, unless the member has a volume.
+// start has the size and the retention of a new volume, unless the member has a volume.
 func start(want desired, m Member, v version, reason, format string, args ...any) lifecycle.Step {
-	s := step(StartMember, m, reason, format, args...)
-	if size := want.Spec.Storage.Size; size != nil && !Volatile(want.EtcdCluster) && !m.Volume.Exists {
-		s = with(s, ArgSize, strconv.FormatInt(size.Value(), 10))
-	}
-	if !Volatile(want.EtcdCluster) && !Retains(want.EtcdCluster) && !m.Volume.Exists {
-		s = with(s, ArgRetention, string(etcdv1.Delete))
-	}
-	return setTemplate(s, m, v, want)
+	return step(StartMember, m, reason, format, args...).WithArgs(want.startArgs(m, v))
 }
 
-// setTemplate records the inputs of the member's pods.
-func setTemplate(s lifecycle.Step, m Member, v version, want desired) lifecycle.Step {
-	if often := want.snapshots(v); often != Usual {
-		s = with(s, ArgSnapshots, string(often))
+func (g desired) startArgs(m Member, v version) startArgs {
+	args := startArgs{templateArgs: g.template(m, v)}
+	if Volatile(g.EtcdCluster) || m.Volume.Exists {
+		return args
 	}
-	return with(with(with(s, ArgVersion, v.String()), ArgRevision, want.revision), ArgExposed, string(exposure(m)))
+	if size := g.Spec.Storage.Size; size != nil {
+		args.Size = size.Value()
+	}
+	if !Retains(g.EtcdCluster) {
+		args.Retention = etcdv1.RetentionDelete
+	}
+	return args
+}
+
+// template are the inputs of the member's next pod.
+func (g desired) template(m Member, v version) templateArgs {
+	return templateArgs{Version: v.String(), Revision: g.revision, Exposed: exposure(m), Snapshots: g.snapshots(v)}
 }
 
 // exposure stays unchanged. A voter that has started and lost its StatefulSet served before. All
@@ -159,31 +151,38 @@ func exposure(m Member) Exposure {
 }
 
 // formCluster starts the first members that have not started yet.
-func formCluster(want desired, names []string) lifecycle.Step {
-	s := start(want, Member{Name: want.Name}, want.next, "Bootstrapping", "%s start the cluster together.", strings.Join(names, ", "))
-	s.Name = FormCluster
-	s = with(s, ArgExposed, string(Exposed)) // there are no other members
-	return with(s, ArgMembers, strings.Join(names, ","))
+func formCluster(want desired, members []string) lifecycle.Step {
+	m := Member{Name: want.Name}
+	args := formArgs{want.startArgs(m, want.next), members}
+	args.Exposed = Exposed // there are no other members
+	return step(FormCluster, m, "Bootstrapping", "%s start the cluster together.", strings.Join(members, ", ")).WithArgs(args)
 }
 
 // Each returns the single-member steps that the step consists of.
 func Each(s lifecycle.Step) []lifecycle.Step {
-	if s.Name != FormCluster {
+	args, err := lifecycle.ArgsOf[formArgs](s)
+	if s.Name != FormCluster || err != nil {
 		return []lifecycle.Step{s}
 	}
 	var each []lifecycle.Step
-	for name := range strings.SplitSeq(s.Args[ArgMembers], ",") {
-		one := s
+	for _, name := range args.Members {
+		one := s.WithArgs(args.startArgs)
 		one.Name, one.Target = StartMember, name
 		each = append(each, one)
 	}
 	return each
 }
 
-// remove is destructive for a voter: its copy of the data can never serve again.
+// remove is destructive for a voter with data: its copy can never serve again. A voter without data
+// has no copy, and its removal may let the others have a quorum (sim seed 7191).
 func remove(m Member, reason, format string, args ...any) lifecycle.Step {
-	s := with(step(RemoveMember, m, reason, format, args...), ArgID, hex(m.ID))
-	if voter(m) {
+	a := removeArgs{ID: MemberID(m.ID)}
+	// There is no proof that the data of another cluster, or a claim that a user created, may be deleted.
+	if ours(m) && m.Volume.Exists && !m.Foreign && !m.Volume.OfUser() {
+		a.Retention = etcdv1.RetentionDelete
+	}
+	s := step(RemoveMember, m, reason, format, args...).WithArgs(a)
+	if voter(m) && (!dataLost(m) || m.Health == Healthy) {
 		return class(s, lifecycle.ClassDestructive)
 	}
 	return class(s, lifecycle.ClassDisruptive)
@@ -194,12 +193,11 @@ func deleteMember(m Member, reason, format string, args ...any) lifecycle.Step {
 }
 
 func restart(want desired, m Member, v version, reason, format string, args ...any) lifecycle.Step {
-	return setTemplate(class(step(Restart, m, reason, format, args...), lifecycle.ClassDisruptive), m, v, want)
+	return class(step(Restart, m, reason, format, args...), lifecycle.ClassDisruptive).WithArgs(restartArgs{templateArgs: want.template(m, v)})
 }
 
 func moveLeader(from, to Member, reason, format string, args ...any) lifecycle.Step {
-	s := class(step(MoveLeader, to, reason, format, args...), lifecycle.ClassDisruptive)
-	return with(with(s, ArgID, hex(to.ID)), ArgFrom, hex(from.ID))
+	return class(step(MoveLeader, to, reason, format, args...), lifecycle.ClassDisruptive).WithArgs(moveArgs{ID: MemberID(to.ID), From: MemberID(from.ID)})
 }
 
 // await waits for the member to reach a state.

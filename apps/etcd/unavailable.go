@@ -11,6 +11,10 @@ import (
 // terminates with a message. It is empty if the reason is unknown.
 func unavailableReason(m Member) string {
 	switch {
+	case m.Volume.Unbound && !holdsVolume(m.Pod):
+		return "does not answer: its PersistentVolume no longer exists"
+	case m.Pod.HeldBy != "":
+		return "does not answer: its pod is being deleted, and the finalizer " + m.Pod.HeldBy + " holds it"
 	case m.Silence != "":
 		return "does not answer: " + m.Silence
 	case m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff:

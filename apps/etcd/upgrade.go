@@ -45,6 +45,7 @@ func OldLog(want *etcdv1.EtcdCluster, m Member, storageVersion, lastWords string
 
 // cannotRead reports that 3.7 panicked at an entry of the old API.
 func cannotRead(lastWords string) bool {
+	lastWords = fatalLines(lastWords)
 	return strings.Contains(lastWords, "unmarshal should never fail") || strings.Contains(lastWords, "pbutil.MustUnmarshalMessage(")
 }
 

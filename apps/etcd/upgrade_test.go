@@ -44,13 +44,13 @@ func everyone(s scene, edit func(*etcd.Member)) scene {
 // aged is a cluster created with 3.5 and to be upgraded to 3.7.
 func aged() *etcdv1.EtcdCluster {
 	c := wanted(3)
-	c.Spec.Version, c.Status.Memory.FirstVersion, c.Status.Memory.Formed = "3.7.3", "3.5.35", true
+	c.Spec.Version, c.Status.Bootstrap.FirstVersion, c.Status.Bootstrap.Formed = "3.7.3", "3.5.35", true
 	return c
 }
 
 func TestUpgradeWaitsForReadableLog(t *testing.T) {
 	volatile := aged()
-	volatile.Spec.Storage.Medium = etcdv1.Ephemeral
+	volatile.Spec.Storage.Medium = etcdv1.MediumEphemeral
 	repaired := told(aged(), serving(3))
 	pages := map[string]page{
 		"FromOld":     {"3.6 comes first", aged(), everyone(serving(3), older), "Proceed Restart e-1 (VersionChanged)"},
@@ -127,7 +127,7 @@ func TestOldLog(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			want := wanted(3)
-			want.Status.Memory.FirstVersion = c.first
+			want.Status.Bootstrap.FirstVersion = c.first
 			if is := etcd.OldLog(want, c.member, c.storage, c.words); is != c.old {
 				t.Errorf("its log is old: %t", is)
 			}

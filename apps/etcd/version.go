@@ -36,8 +36,9 @@ const (
 
 // minSourcePatch is the first patch of a minor release that may be upgraded to the next one:
 // before 3.5.26 a promoted member may be a learner again in 3.6 (etcd-io/etcd issues 19557
-// and 20793).
-var minSourcePatch = map[int]int{5: 26}
+// and 20793). The upgrade guide of 3.7 requires 3.6.11: a cluster of both releases may fail
+// with an earlier patch (etcd.io/docs/v3.7/upgrades/upgrade_3_7).
+var minSourcePatch = map[int]int{5: 26, 6: 11}
 
 // minTargetPatch is the first patch of a minor release that may be upgraded to: 3.5.0 to 3.5.2
 // lose consistency after a crash (etcd-io/etcd issues 13514 and 13766).
@@ -102,7 +103,7 @@ func markIrreversible(want desired, seen World, m Member, to version, s lifecycl
 	to = taggedVersion(want.Spec.Image, to)
 	older := func(m Member) bool {
 		v, err := parse(ran(want.EtcdCluster, m))
-		return err == nil && ourListed(m) && v.minor < to.minor
+		return err == nil && ours(m) && (listed(m) || !seen.Listed) && v.minor < to.minor
 	}
 	if _, others := seen.find(func(o Member) bool { return o.Name != m.Name && older(o) }); others || !older(m) {
 		return s

@@ -3,7 +3,6 @@ package etcd
 import (
 	"fmt"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -20,7 +19,7 @@ func growVolume(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 	}
 	size := want.Spec.Storage.Size
 	s := step(GrowVolume, m, "VolumeTooSmall", "The volume of %s grows to %s.", m.Name, size)
-	return lifecycle.Proceed(with(s, ArgSize, strconv.FormatInt(size.Value(), 10)))
+	return lifecycle.Proceed(s.WithArgs(GrowArgs{size.Value()}))
 }
 
 // stuckVolume reports a volume that Kubernetes does not let grow. Repairs precede it.
@@ -40,7 +39,7 @@ func tooSmall(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 	if Volatile(want) || size == nil || !ours(m) || seen.Listed && !listed(m) {
 		return false
 	}
-	return m.Volume.Exists && !m.Volume.Lost && !m.Volume.Terminating && m.Volume.Size < size.Value()
+	return m.Volume.Exists && !m.Volume.Lost && !m.Volume.doomed() && m.Volume.Size < size.Value()
 }
 
 // restartAfterGrowth recreates the pod of a member that could not run before its volume grew.
@@ -48,13 +47,19 @@ func tooSmall(want *etcdv1.EtcdCluster, seen World, m Member) bool {
 // before it retries a container. A serving member keeps its pod.
 func restartAfterGrowth(want desired, seen World) lifecycle.Decision {
 	m, ok := seen.find(func(m Member) bool {
-		return m.Volume.AwaitsPod && m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff && !m.Pod.Leaving && !seen.serving(m) && !m.Volume.Terminating && !obstructed(m)
+		return m.Volume.AwaitsPod && couldNotRun(m) && !m.Pod.Leaving && !seen.serving(m) && !m.Volume.doomed() && !obstructed(m)
 	})
 	if !ok || Volatile(want.EtcdCluster) {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Proceed(repair(restart(want, m, want.after(m), "VolumeGrown",
 		"%s could not run, and its volume has grown since; Governor restarts it.", m.Name)))
+}
+
+// couldNotRun reports that etcd terminated and the pod has not been ready since, whether the kubelet
+// waits before the next attempt or has just made one.
+func couldNotRun(m Member) bool {
+	return m.Pod.Trouble == lifecycle.PodProblemCrashLoopBackOff || m.Pod.LastWords != ""
 }
 
 const (

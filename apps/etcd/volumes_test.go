@@ -51,9 +51,13 @@ func TestVolumesGrowBeforeAnyWait(t *testing.T) {
 		"Denied":      {"the others grow first", enlarged(), serving(3).with("e-0", denied), "Proceed GrowVolume e-1 (VolumeTooSmall)"},
 		"DeniedLast":  {"then it is reported", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }), "Blocked VolumeCannotGrow"},
 		"RepairFirst": {"a volume that cannot grow holds up no repair", enlarged(), grown(serving(3)).with("e-0", func(m *etcd.Member) { m.Volume.Size = 1; denied(m) }).with("e-2", lost), "Proceed RemoveMember e-2 (MemberDead)"},
-		"Unlisted":    {"the volume of a removed member is deleted", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
+		"Unlisted":    {"the volume of a removed member is deleted", enlarged(), grown(serving(3)).with("e-3", func(m *etcd.Member) { m.Volume = etcd.Volume{Exists: true, Size: 1, Removing: true} }), "Proceed DeleteMember e-3 (MemberRemoved)"},
 		"Grew":        {"a filesystem may grow at mount only", enlarged(), grown(serving(3)).with("e-1", grew), "Proceed Restart e-1 (VolumeGrown)"},
 		"GrewDoomed":  {"no pod runs on a claim that is being deleted", enlarged(), grown(serving(3)).with("e-1", grew).with("e-1", func(m *etcd.Member) { m.Volume.Terminating, m.Volume.Lost = true, true }), "Proceed RemoveMember e-1 (MemberDead)"},
+		"GrewBetween": {"the kubelet has just started etcd again", enlarged(), grown(serving(3)).with("e-1", func(m *etcd.Member) {
+			grew(m)
+			m.Pod.Trouble, m.Pod.LastWords = lifecycle.PodProblemNone, "panic: no space left on device"
+		}), "Proceed Restart e-1 (VolumeGrown)"},
 		"GrewServing": {"a member that serves keeps its pod", enlarged(), grown(serving(3)).with("e-1", func(m *etcd.Member) { m.Volume.AwaitsPod = true }), "Settled AsDeclared"},
 	}
 	for name, p := range pages {
@@ -63,6 +67,17 @@ func TestVolumesGrowBeforeAnyWait(t *testing.T) {
 				t.Errorf("%s:\n got %s\nwant %s", p.reason, d, p.says)
 			}
 		})
+	}
+}
+
+// Kubernetes does not create the volume until a person acts, so the message says how.
+func TestMissingVolumeSaysWhatToDo(t *testing.T) {
+	seen := serving(3).silent().with("e-1", trouble(lifecycle.PodProblemUnschedulable, time.Hour)).with("e-1", func(m *etcd.Member) {
+		m.Volume.Pending, m.Volume.Problem = true, `the StorageClass "fast" does not exist. Create it`
+	})
+	d := etcd.Planner{}.Next(told(wanted(3), serving(3)), seen.World, noon)
+	if d.Reason != "VolumeMissing" || !strings.Contains(d.Message, `"fast" does not exist. Create it; Kubernetes then provides the volume.`) {
+		t.Errorf("it says %s", d)
 	}
 }
 
@@ -130,5 +145,26 @@ func TestQuotaFollowsTheVolume(t *testing.T) {
 	}
 	if small, large := etcd.Revision(sized(wanted(3), "1Gi")), etcd.Revision(sized(wanted(3), "8Gi")); small != large {
 		t.Error("a larger volume must not restart members")
+	}
+}
+
+// TestAllClaimsDeletedBefore34: a voter that was added directly does not outlast the others until
+// it has joined, otherwise Governor would add and remove it in turns.
+func TestAllClaimsDeletedBefore34(t *testing.T) {
+	seen := serving(5).with("e-5", func(m *etcd.Member) {
+		*m = whole(5, etcd.Newest)
+		down(time.Second)(m)
+		m.Joined, m.Bootstrap = false, etcd.BootstrapJoin
+	})
+	for _, m := range seen.Members {
+		seen = seen.with(m.Name, func(m *etcd.Member) {
+			m.Version, m.Set.Version, m.Pod.Version = "3.3.25", "3.3.25", "3.3.25"
+			m.Volume.Terminating = m.Joined
+		})
+	}
+	want := wanted(3)
+	want.Spec.Version = "3.3"
+	if d := (etcd.Planner{}).Next(told(want, seen), seen.World, noon); d.Outcome != lifecycle.OutcomeWait || d.Step.Target != "e-5" {
+		t.Errorf("got %s, want to wait for e-5", d)
 	}
 }

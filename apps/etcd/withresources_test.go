@@ -18,7 +18,7 @@ func TestWithResources(t *testing.T) {
 		return s
 	}
 	managed, plain := wanted(3), wanted(3)
-	managed.Spec.TLS.Mode, plain.Spec.TLS.Mode = etcdv1.Managed, etcdv1.Disabled
+	managed.Spec.TLS.Mode, plain.Spec.TLS.Mode = etcdv1.TLSModeManaged, etcdv1.TLSModeDisabled
 	names := etcd.Authorities(managed)
 	cases := map[string]struct {
 		reason  string

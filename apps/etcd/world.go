@@ -1,9 +1,9 @@
 package etcd
 
 import (
-	"slices"
 	"time"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -32,6 +32,8 @@ type World struct {
 	User         string
 	// LegacyKeys reports whether the user's own Secrets have the legacy API's keys.
 	LegacyKeys bool
+	// UnknownKeys reports that one of the user's own Secrets has the keys of neither API.
+	UnknownKeys bool
 	// Certificates describes what is wrong with the Secrets for TLS; empty if nothing is.
 	Certificates string
 	// Trust is a digest of the authorities that members must trust; empty if it is unknown
@@ -46,6 +48,19 @@ type World struct {
 	// Initial are the members that form the cluster, as all bootstrap ConfigMaps list them. It
 	// is empty once one of them no longer permits that: the cluster has formed.
 	Initial []string
+	// NetworkPolicy is the spec.networkPolicy that a step has put into effect, until the status has
+	// it; otherwise it may be nil.
+	NetworkPolicy *etcdv1.NetworkPolicySpec
+	// TornDown reports that DeleteCluster was taken: what is left is for Kubernetes to delete. It is set
+	// in previews and simulations only. In a cluster the object then has no finalizer any more, and an
+	// empty world shows no more than that others have deleted everything.
+	TornDown bool
+	// LeftAlarms are the alarms of members that are not in etcd's list.
+	LeftAlarms []Alarm
+	// Template is the API server's answer to a dry run of the pod of [NextTemplate].
+	Template lifecycle.TemplateVerdict
+	// Trial is the pod that tries the next template.
+	Trial Trial
 	// Places are where a new member could run. The driver looks them up if [NeedsPlaces].
 	Places []Place
 	// Members are all members in etcd's list and all with objects in Kubernetes, in the
@@ -79,6 +94,10 @@ type Member struct {
 	// Health is the member's own answer, and Since the time of its last change.
 	Health Health
 	Since  time.Time
+	// Watched is since when this process of the operator observes that health without a
+	// change. Unlike Since it is by the present clock, also after the clock was set, and no
+	// other process recorded it.
+	Watched time.Time
 	// Leads reports that it is the leader and has a quorum.
 	Leads bool
 	// Index is the last index of its log; 0 for a member that does not answer.
@@ -94,6 +113,10 @@ type Member struct {
 	// Alarms are those that it raised, e.g. NOSPACE.
 	Alarms []string
 
+	// Foreign reports that the member answers for another cluster, while a quorum of the recorded
+	// one answers: its volume has the data of another cluster.
+	Foreign bool
+
 	// Silence is why a member that does not answer is unreachable: its node is not ready,
 	// deleted, or accepts no connection; empty if the reason is unknown.
 	Silence string
@@ -101,8 +124,8 @@ type Member struct {
 	// Maintenance is the node in maintenance that the member runs on, or that has its
 	// volume; empty if there is none. The driver does not look it up for healthy members.
 	Maintenance string
-	// Returned is when that node was observed as uncordoned; zero if it was not cordoned
-	// before. The member's time to answer begins then.
+	// Returned is when the end of the last maintenance was observed; zero if there was none
+	// since the member was healthy. The member's time to answer begins then.
 	Returned time.Time
 	// MaintenanceBy is the policy that names the node; empty if it is only cordoned.
 	MaintenanceBy string
@@ -172,8 +195,12 @@ type Set struct {
 	Exposure          Exposure
 	Snapshots         Snapshots
 	// Edited names the fields in which the StatefulSet differs from its declaration,
-	// e.g. spec.replicas after kubectl scale; empty if there are none.
+	// e.g. spec.replicas after kubectl scale; empty if there are none. Fields that others added
+	// count only if the pod cannot run.
 	Edited string
+	// Harmless names the fields that differ from the declaration, and on which neither the
+	// member's service nor its data depends, e.g. an annotation of its pods.
+	Harmless []string
 	// Problem is the API server's error for the creation of its pod; empty if there is none.
 	Problem string
 }
@@ -185,6 +212,17 @@ type Volume struct {
 	// Terminating reports that the claim is being deleted. Kubernetes keeps it, and with it the
 	// data, as long as a pod uses it (KEP-499, storage object in use protection).
 	Terminating bool
+	// Unbound reports that the claim's PersistentVolume no longer exists (phase Lost). The pod that has
+	// the volume mounted keeps the data, and no other pod can use it.
+	Unbound bool
+	// Earlier reports that the pod has the volume of an earlier claim mounted: a user deleted that claim and its
+	// finalizer under the pod, and perhaps created another one of the name, which is the user's. The pod keeps the
+	// data, and no other pod can use it.
+	Earlier bool
+	// Restored reports that a user created the claim, for instance from a backup: it is newer than the
+	// member's StatefulSet, before which Governor creates the claim. Governor uses it, and neither owns
+	// nor deletes it.
+	Restored bool
 	// Stripped reports that the claim lacks labels by which Governor finds it.
 	Stripped bool
 	// Owned reports that Kubernetes deletes the claim with the cluster.
@@ -200,9 +238,13 @@ type Volume struct {
 	AwaitsPod bool
 	// Problem is why it cannot be used or grown; empty if there is no known problem.
 	Problem string
+	// NodeLost is the node that the volume is bound to, if that node no longer exists.
+	NodeLost string
 	// Spoiled reports that the member last terminated because its data is missing or
 	// unreadable, and is not ready since. Lost is false while Kubernetes restarts it.
 	Spoiled bool
+	// Removing reports that Governor is removing the member: the claim goes with it.
+	Removing bool
 	// Lost reports that the data of a member that had data is missing or unreadable.
 	Lost bool
 	// Detail is the evidence for that.
@@ -216,7 +258,10 @@ type Pod struct {
 	Ready bool
 	// Leaving reports that it is being deleted; Ended that it has terminated for good.
 	Leaving, Ended bool
-	// Stale reports that it was created from another template than the current one.
+	// HeldBy names the finalizers of others that keep a deleted pod; empty if there are none.
+	HeldBy string
+	// Stale reports that it was created from another template than the current one, and that
+	// it is not being deleted.
 	Stale bool
 	// Stripped reports that it has lost the labels by which its StatefulSet, the Services
 	// and the operator select it.
@@ -228,138 +273,15 @@ type Pod struct {
 	Exposure Exposure
 	// Node is where it runs, and Zone the node's zone; empty if unknown.
 	Node, Zone string
-	// Trouble is its problem, and Detail the message of Kubernetes or etcd.
+	// Trouble is the problem that keeps etcd from running, and Detail the message of Kubernetes
+	// or etcd.
 	Trouble lifecycle.PodProblem
 	Detail  string
+	// OtherContainer is the problem of a container that others added to the pod, e.g. a sidecar.
+	// The pod is not ready; etcd runs unless there is also Trouble.
+	OtherContainer string
 	// LastWords is the message with which etcd last terminated, while the pod is not ready.
 	LastWords string
 	// Since is when its present state began: not ready, or this problem.
 	Since time.Time
-}
-
-// maxLag is how far behind the leader's log a serving member may be. It limits the effect of a
-// member that reports a wrong health.
-const maxLag = 5000
-
-func voter(m Member) bool        { return m.Role == Voter }
-func learner(m Member) bool      { return m.Role == Learner }
-func listed(m Member) bool       { return m.Role != Outside }
-func ours(m Member) bool         { return !m.Unmanaged }
-func inKube(m Member) bool       { return m.Set.Exists || m.Volume.Exists }
-func mayBootstrap(m Member) bool { return m.Bootstrap != BootstrapDisabled }
-func unmanaged(m Member) bool    { return m.Unmanaged && listed(m) }
-
-// dataLost reports that the member has lost its data. A StatefulSet is created after its volume,
-// so a StatefulSet without one has lost it; the volume is never created again under the same
-// name. No other pod can use a claim that is being deleted.
-func dataLost(m Member) bool {
-	has := m.Volume.Exists && (!m.Volume.Terminating || holdsVolume(m.Pod))
-	return m.Volume.Lost || ours(m) && !has && (m.Joined || m.Set.Exists)
-}
-
-// claimTerminating reports that the member has its data only as long as its present pod exists.
-// It counts and serves, and is replaced before its pod is deleted.
-func claimTerminating(m Member) bool { return ours(m) && m.Volume.Terminating && !dataLost(m) }
-
-// holdsVolume reports whether the pod keeps a deleted claim from disappearing. A pod without a
-// node does not (pkg/controller/volume/pvcprotection, podUsesPVC).
-func holdsVolume(p Pod) bool { return p.Exists && !p.Ended && p.Node != "" }
-
-// serving requires two independent facts: the member's own answer, and the kubelet's probe. An
-// unmanaged member has no known pod.
-func (w World) serving(m Member) bool {
-	return m.Health == Healthy && !dataLost(m) && m.Index+maxLag >= w.index() &&
-		(m.Unmanaged || m.Pod.Ready && !m.Pod.Leaving)
-}
-
-// index is the leader's index, otherwise the highest one.
-func (w World) index() uint64 {
-	var furthest uint64
-	for _, m := range w.Members {
-		if m.Leads {
-			return m.Index
-		}
-		furthest = max(furthest, m.Index)
-	}
-	return furthest
-}
-
-func (w World) count(is func(Member) bool) int {
-	n := 0
-	for _, m := range w.Members {
-		if is(m) {
-			n++
-		}
-	}
-	return n
-}
-
-// find returns the first member that satisfies the predicate.
-func (w World) find(is func(Member) bool) (Member, bool) {
-	if i := slices.IndexFunc(w.Members, is); i >= 0 {
-		return w.Members[i], true
-	}
-	return Member{}, false
-}
-
-// last returns the last, and thus newest, member that satisfies the predicate.
-func (w World) last(is func(Member) bool) (found Member, ok bool) {
-	for _, m := range w.Members {
-		if is(m) {
-			found, ok = m, true
-		}
-	}
-	return found, ok
-}
-
-func (w World) named(name string) (Member, bool) {
-	return w.find(func(m Member) bool { return m.Name == name })
-}
-
-func (w World) leader() (Member, bool) {
-	return w.find(func(m Member) bool { return m.Leads && listed(m) })
-}
-
-// unexposed reports that the client Service does not select the member's pod, now or after it is
-// recreated.
-func unexposed(m Member) bool {
-	return m.Set.Exists && m.Set.Exposure != Exposed || m.Pod.Exists && !m.Pod.Leaving && m.Pod.Exposure != Exposed
-}
-
-func (w World) servingVoter(m Member) bool { return voter(m) && w.serving(m) }
-
-// quorum is the number of voters that must agree.
-func (w World) quorum() int { return w.count(voter)/2 + 1 }
-
-// missing is how many serving voters a quorum lacks. A cluster of one or two has none to spare,
-// so a planned restart that keeps the data does not count: its user accepts the interruption.
-// Nor does the restart without which the members would refuse each other forever; see
-// authorityMismatch.
-func (w World) missing() int {
-	present := w.count(func(m Member) bool {
-		return w.servingVoter(m) || voter(m) && (w.count(voter) <= 2 && m.Restarting || m.Crossing)
-	})
-	if w.count(voter) == 0 {
-		return 2 // worse than one voter that is down: it can come back
-	}
-	return max(0, w.quorum()-present)
-}
-
-// change returns the world with the named member changed, and without members that neither
-// system has any more.
-func (w World) change(name string, edit func(*Member)) World {
-	w.Members = slices.Clone(w.Members)
-	i := slices.IndexFunc(w.Members, func(m Member) bool { return m.Name == name })
-	if i < 0 {
-		i = w.place(name)
-		w.Members = slices.Insert(w.Members, i, Member{Name: name})
-	}
-	edit(&w.Members[i])
-	w.Members = slices.DeleteFunc(w.Members, func(m Member) bool { return !listed(m) && !inKube(m) })
-	return w
-}
-
-// place is the position of a new member: after the managed members, before unmanaged ones.
-func (w World) place(name string) int {
-	return w.count(func(m Member) bool { return !m.Unmanaged && Number(m.Name) < Number(name) })
 }

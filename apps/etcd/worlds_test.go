@@ -19,7 +19,7 @@ func typeName(obj any) string { return fmt.Sprintf("%T", obj) }
 func wanted(size int32) *etcdv1.EtcdCluster {
 	c := &etcdv1.EtcdCluster{}
 	c.Name, c.Namespace, c.UID = "e", "ns", "7c1b"
-	c.Spec.Size, c.Spec.TLS.Mode = size, etcdv1.Disabled
+	c.Spec.Size, c.Spec.TLS.Mode = size, etcdv1.TLSModeDisabled
 	etcd.Planner{}.Status(c, etcd.World{})
 	return c
 }
@@ -76,7 +76,7 @@ func (s scene) silent() scene {
 	for _, m := range s.Members {
 		s = s.with(m.Name, func(m *etcd.Member) {
 			m.ID, m.Role, m.Joined, m.PeerURL, m.Leads = 0, etcd.Outside, false, "", false
-			m.Health, m.Version, m.Index, m.Pod.Ready = etcd.Unknown, "", 0, false
+			m.Health, m.Version, m.Index, m.Pod.Ready, m.Foreign = etcd.Unknown, "", 0, false, false
 		})
 	}
 	s.Listed, s.ClusterID = false, 0
@@ -97,6 +97,27 @@ func lost(m *etcd.Member) {
 	m.Volume = etcd.Volume{}
 }
 
+// removed has left etcd's list by Governor, and not Kubernetes.
+func removed(m *etcd.Member) {
+	m.ID, m.Role, m.Joined, m.Health, m.Pod.Ready, m.Leads, m.Volume.Removing = 0, etcd.Outside, false, etcd.Unknown, false, false, true
+}
+
+// removedByHand has left etcd's list by etcdctl.
+func removedByHand(m *etcd.Member) { removed(m); m.Volume.Removing = false }
+
+// onlyClaim has nothing but a claim, which a backup may have restored.
+func onlyClaim(m *etcd.Member) {
+	*m = etcd.Member{Name: m.Name, Volume: etcd.Volume{Exists: true, Size: 8 << 30}}
+}
+
+// nodeLost has a volume on a node that no longer exists.
+func nodeLost(m *etcd.Member) { m.Volume.NodeLost = "n9" }
+
+// foreign has the data of another cluster, for which it serves.
+func foreign(m *etcd.Member) {
+	m.Health, m.Foreign, m.Leads = etcd.Unhealthy, true, false
+}
+
 // claimTerminating has a claim that is being deleted while its pod runs.
 func claimTerminating(m *etcd.Member) { m.Volume.Terminating = true }
 
@@ -104,6 +125,11 @@ func claimTerminating(m *etcd.Member) { m.Volume.Terminating = true }
 func scaledToZero(m *etcd.Member) {
 	down(time.Hour)(m)
 	m.Set.Edited, m.Pod = "spec.replicas", etcd.Pod{}
+}
+
+// sidecar answers, and a container that was added to its pod cannot start. Its template is restored.
+func sidecar(m *etcd.Member) {
+	m.Pod.Ready, m.Pod.Stale, m.Pod.OtherContainer = false, true, "container s: image \"x\" cannot be pulled"
 }
 
 // trouble gives the pod a problem.
@@ -139,4 +165,10 @@ func silenced(ago time.Duration) func(*etcd.Member) {
 func held(m *etcd.Member) {
 	m.Set = etcd.Set{}
 	m.Obstacle = etcd.Obstacle{Kind: "StatefulSet", Name: m.Name, Going: true, Finalizers: "example.com/hold"}
+}
+
+// claimTaken is a learner whose claim Governor did not create.
+func claimTaken(m *etcd.Member) {
+	m.ID, m.Role = 9, etcd.Learner
+	m.Obstacle = etcd.Obstacle{Kind: "PersistentVolumeClaim", Name: m.Name + "-hash"}
 }

@@ -13,21 +13,15 @@ import (
 // Conditions returns Available (some server is ready) and Degraded (not all are).
 func (Planner) Conditions(want *cachev1.Memcached, seen World, d lifecycle.Decision) []lifecycle.Condition {
 	answering, size := seen.ready(), want.Spec.Size
-	message := fmt.Sprintf("%d of %d servers answer.", answering, size)
-	available := lifecycle.Condition{
-		Type: "Available", Status: lifecycle.StatusOf(answering > 0), Reason: "ServersAnswer", Message: message,
-	}
-	if answering == 0 {
-		available.Reason = d.Reason
-	}
-	degraded := lifecycle.Condition{
-		Type: "Degraded", Status: lifecycle.StatusOf(answering < size), Reason: "AllAnswer", Message: message,
-	}
-	if answering < size {
-		degraded.Reason = d.Reason
-	}
-	return []lifecycle.Condition{available, degraded}
+	return lifecycle.Service{
+		Available: answering > 0, AvailableReason: "ServersAnswer", Complete: answering >= size, CompleteReason: "AllAnswer",
+		Message: fmt.Sprintf("%d of %d servers answer.", answering, size),
+	}.Conditions(d)
 }
+
+// maxNodes bounds the names in the status, whose size the API server limits: a rolling update has
+// more pods than spec.size allows.
+const maxNodes = 500
 
 // Status sets the counts, the names and the endpoint.
 func (Planner) Status(want *cachev1.Memcached, seen World) {
@@ -39,11 +33,13 @@ func (Planner) Status(want *cachev1.Memcached, seen World) {
 		}
 	}
 	slices.Sort(s.Nodes)
+	s.Nodes = s.Nodes[:min(len(s.Nodes), maxNodes)]
 	s.Replicas = seen.remaining()
 	s.ReadyReplicas = seen.ready()
 	s.Ready = fmt.Sprintf("%d/%d", s.ReadyReplicas, want.Spec.Size)
 	s.Selector = labels.SelectorFromSet(selector(want)).String()
 	s.Image = image(want)
+	s.Version = lifecycle.ImageTag(s.Image)
 	s.DefaultImage = defaultImage(want)
 	s.Endpoint = fmt.Sprintf("%s.%s.svc:%d", want.Name, want.Namespace, want.Spec.ContainerPort)
 }

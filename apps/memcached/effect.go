@@ -15,6 +15,11 @@ const (
 	nodeFound = "NodeFound"
 )
 
+// Steps declares what the planner waits for.
+func Steps() []lifecycle.StepType {
+	return []lifecycle.StepType{{Name: rolledOut, Wait: true}, {Name: nodeFound, Wait: true}}
+}
+
 // Effect returns the world after a successful wait.
 func (Planner) Effect(want *cachev1.Memcached, seen World, step lifecycle.Step) (during, after World) {
 	if step.Name == nodeFound {

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // Warnings returns warnings about legal declarations with a surprising effect.
@@ -54,14 +55,13 @@ func unpinnedImage(old, want *cachev1.Memcached) string {
 		"Name a tag other than latest, or a digest, or set spec.version instead."
 }
 
-// pinned reports whether the image has a digest, or a tag other than latest. A colon
-// before the last slash belongs to the registry's port.
+// pinned reports whether the image has a digest, or a tag other than latest.
 func pinned(image string) bool {
 	if strings.Contains(image, "@") {
 		return true
 	}
-	_, tag, found := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	return found && tag != "latest"
+	t := lifecycle.ImageTag(image)
+	return t != "" && t != "latest"
 }
 
 // everyServerReplaced compares the rendered pod templates: only a different template makes

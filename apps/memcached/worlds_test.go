@@ -26,7 +26,7 @@ func TestEverySmallWorldConverges(t *testing.T) {
 		{Problem: lifecycle.PodProblemUnschedulable, Since: plannertest.TestTime}, {Problem: lifecycle.PodProblemUnschedulable, Since: long}, {Problem: lifecycle.PodProblemCrashLoopBackOff},
 	}
 	subject := plannertest.Subject[*cachev1.Memcached, memcached.World]{
-		Planner: memcached.Planner{},
+		Planner: lifecycle.Strict[*cachev1.Memcached, memcached.World](memcached.Planner{}, memcached.Steps()),
 		May: func(_ *cachev1.Memcached, _ memcached.World, d lifecycle.Decision) bool {
 			return d.Outcome == lifecycle.OutcomeBlocked && needsUser[d.Reason]
 		},

@@ -13,18 +13,10 @@ import (
 // Conditions returns Available (enough pods are available) and Degraded (not all are).
 func (Planner) Conditions(want *appv1.PodSet, seen World, d lifecycle.Decision) []lifecycle.Condition {
 	available, wanted := seen.available(), int(want.Spec.Replicas)
-	message := fmt.Sprintf("%d of %d pods are available.", available, wanted)
-	condition := func(kind string, is, well bool, reason string) lifecycle.Condition {
-		if !well {
-			reason = d.Reason
-		}
-		return lifecycle.Condition{Type: kind, Status: lifecycle.StatusOf(is), Reason: reason, Message: message}
-	}
-	enough, whole := available >= minAvailable(want), available >= wanted
-	return []lifecycle.Condition{
-		condition("Available", enough, enough, "EnoughAvailable"),
-		condition("Degraded", !whole, whole, "AllAvailable"),
-	}
+	return lifecycle.Service{
+		Available: available >= minAvailable(want), AvailableReason: "EnoughAvailable", Complete: available >= wanted, CompleteReason: "AllAvailable",
+		Message: fmt.Sprintf("%d of %d pods are available.", available, wanted),
+	}.Conditions(d)
 }
 
 // maxPodNames bounds the names in the status, whose size the API server limits.
@@ -39,12 +31,23 @@ func (Planner) Status(want *appv1.PodSet, seen World) {
 			s.PodNames = append(s.PodNames, p.Name)
 		}
 	}
-	slices.Sort(s.PodNames)
-	s.PodNames = s.PodNames[:min(len(s.PodNames), maxPodNames)]
+	s.PodNames = bounded(want.Name, s.PodNames)
 	s.AvailableReplicas = int32(seen.available())
 	s.Ready = fmt.Sprintf("%d/%d", s.AvailableReplicas, want.Spec.Replicas)
 	s.UpdatedReplicas = s.Replicas - int32(seen.count(otherThan(Fingerprint(want))))
 	s.Selector = labels.SelectorFromSet(Selector(want.Name)).String()
+}
+
+// bounded returns at most maxPodNames names, sorted. Adopted pods have precedence: after one has
+// lost its label, only its name in the status is left to find it by.
+func bounded(set string, names []string) []string {
+	slices.Sort(names)
+	adopted := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return Numbered(set, n) })
+	numbered := slices.DeleteFunc(names, func(n string) bool { return !Numbered(set, n) })
+	kept := slices.Concat(adopted, numbered)
+	kept = kept[:min(len(kept), maxPodNames)]
+	slices.Sort(kept)
+	return kept
 }
 
 // Impact is one of the [Abilities].

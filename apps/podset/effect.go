@@ -12,21 +12,24 @@ import (
 
 // Effect returns the world during and after each step.
 func (Planner) Effect(_ *appv1.PodSet, seen World, step lifecycle.Step) (during, after World) {
-	n := Count(step)
-	switch step.Name {
+	args, err := lifecycle.ArgsOf[Args](step)
+	if err != nil {
+		return seen, seen
+	}
+	switch n := args.Pods; step.Name {
 	case Release:
 		after = without(seen, (*Pod).stray)
 	case Adopt:
-		after = adopted(seen, step.Args[argTemplate])
+		after = adopted(seen, args.Template)
 	case DeletePods:
 		after = terminating(seen, PodsToDelete(seen.Actives(), n))
 	case ReplaceOutdated:
-		after = terminating(seen, PodsToDelete(seen.Outdated(step.Args[argTemplate]), n))
+		after = terminating(seen, PodsToDelete(seen.Outdated(args.Template), n))
 	case ReplaceFinished:
-		finished := Finished(seen, Removed(step))
-		after = withNewPods(without(seen, isOneOf(finished)), Replacements(step.Target, seen, finished, n), step)
+		finished := Finished(seen, args.Finished)
+		after = withNewPods(without(seen, isOneOf(finished)), Replacements(step.Target, seen, finished, n), args.Template)
 	case CreatePods:
-		after = withNewPods(seen, NewPods(step.Target, seen, n), step)
+		after = withNewPods(seen, NewPods(step.Target, seen, n), args.Template)
 	case podsReady:
 		after = afterStart(seen)
 	case backoffOver:
@@ -46,7 +49,7 @@ func isOneOf(pods []Pod) func(*Pod) bool {
 }
 
 func without(seen World, gone func(*Pod) bool) World {
-	return World{Pods: seen.filter(func(p *Pod) bool { return !gone(p) }), Refusal: seen.Refusal}
+	return World{Pods: seen.filter(func(p *Pod) bool { return !gone(p) }), Template: seen.Template}
 }
 
 // each returns the world with the change applied to each pod.
@@ -55,7 +58,7 @@ func each(seen World, change func(*Pod)) World {
 	for i := range pods {
 		change(&pods[i])
 	}
-	return World{Pods: pods, Refusal: seen.Refusal}
+	return World{Pods: pods, Template: seen.Template}
 }
 
 func adopted(seen World, template string) World {
@@ -72,16 +75,16 @@ func terminating(seen World, pods []Pod) World {
 }
 
 // withNewPods returns the world with new pods, which have not started yet.
-func withNewPods(seen World, added []NewPod, step lifecycle.Step) World {
+func withNewPods(seen World, added []NewPod, template string) World {
 	pods := slices.Clone(seen.Pods)
 	for _, b := range added {
 		pods = append(pods, Pod{
 			Name: b.Name, UID: types.UID("new " + b.Name), Owned: true, Matches: true,
-			Template: step.Args[argTemplate], Attempt: b.Attempt,
+			Template: template, Attempt: b.Attempt,
 		})
 	}
 	slices.SortFunc(pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
-	return World{Pods: pods}
+	return World{Pods: pods, Template: seen.Template}
 }
 
 // afterStart returns the world in which starting pods are ready and terminating pods are

@@ -2,7 +2,6 @@ package podset
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
@@ -15,7 +14,7 @@ func (Planner) Next(want *appv1.PodSet, seen World, now time.Time) lifecycle.Dec
 		strays(want, seen),             // pods without the set's labels are released
 		orphans(want, seen),            // matching pods without a controller are adopted
 		tooManyPods(want, seen),        // never more pods than declared
-		refusedTemplate(seen),          // no pod is deleted if its replacement would be rejected
+		refusedTemplate(want, seen),    // no pod is deleted if its replacement would be rejected
 		finishedPods(want, seen, now),  // finished pods are replaced
 		tooFewPods(want, seen, now),    // missing pods are created under free names
 		outdatedPods(want, seen),       // unready pods first, then as many as may be unavailable
@@ -31,7 +30,7 @@ func strays(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if len(all) == 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(withReason(step(Release, want, len(all)), lifecycle.CauseDrift, "LabelsChanged",
+	return lifecycle.Proceed(withReason(step(Release, want, Args{Pods: len(all)}), lifecycle.CauseDrift, "LabelsChanged",
 		"Releasing %s: their labels no longer match this set.", nameList(all)))
 }
 
@@ -40,8 +39,7 @@ func orphans(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if len(all) == 0 {
 		return lifecycle.Decision{}
 	}
-	s := step(Adopt, want, len(all))
-	s.Args[argTemplate] = Fingerprint(want)
+	s := step(Adopt, want, Args{Pods: len(all), Template: Fingerprint(want)})
 	return lifecycle.Proceed(withReason(s, lifecycle.CauseDrift, "LabelsMatch",
 		"Adopting %s: their labels match this set and they have no controller.", nameList(all)))
 }
@@ -52,7 +50,7 @@ func tooManyPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if n <= 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(withReason(step(DeletePods, want, n), lifecycle.CauseSpecChange, "TooManyPods",
+	return lifecycle.Proceed(withReason(step(DeletePods, want, Args{Pods: n}), lifecycle.CauseSpecChange, "TooManyPods",
 		"Deleting %s of %d, spec.replicas is %d: %s.", podCount(n), active, want.Spec.Replicas, nameList(PodsToDelete(seen.Actives(), n))))
 }
 
@@ -72,8 +70,7 @@ func finishedPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decis
 		return lifecycle.Decision{}
 	}
 	n := min(ended, lacking(want, seen, now))
-	s := step(ReplaceFinished, want, n)
-	s.Args[argFinished], s.Args[argTemplate] = strconv.Itoa(ended), Fingerprint(want)
+	s := step(ReplaceFinished, want, Args{Pods: n, Finished: ended, Template: Fingerprint(want)})
 	return lifecycle.Proceed(withReason(s, lifecycle.CauseFault, "PodsEnded",
 		"Removing %s that finished (%s) and creating %d in their place.", podCount(ended), nameList(Finished(seen, ended)), n))
 }
@@ -83,8 +80,7 @@ func tooFewPods(want *appv1.PodSet, seen World, now time.Time) lifecycle.Decisio
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
-	s := step(CreatePods, want, n)
-	s.Args[argTemplate] = Fingerprint(want)
+	s := step(CreatePods, want, Args{Pods: n, Template: Fingerprint(want)})
 	cause := lifecycle.CauseSpecChange
 	if want.Status.Replicas == want.Spec.Replicas {
 		cause = lifecycle.CauseFault // they existed before
@@ -99,12 +95,12 @@ const refusalRetryInterval = time.Minute
 
 // refusedTemplate blocks if the API server rejects pods of the template, so that no pod is
 // deleted.
-func refusedTemplate(seen World) lifecycle.Decision {
-	if seen.Refusal == "" {
+func refusedTemplate(want *appv1.PodSet, seen World) lifecycle.Decision {
+	if !seen.Template.Refuses(Fingerprint(want)) {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Fail("TemplateRefused", fmt.Sprintf(
-		"The API server rejects pods of spec.template: %s. The existing pods stay. Correct spec.template.", seen.Refusal)).Heartbeat(refusalRetryInterval)
+		"The API server rejects pods of spec.template: %s. The existing pods stay. Correct spec.template.", seen.Template.Refusal)).Heartbeat(refusalRetryInterval)
 }
 
 func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
@@ -115,11 +111,10 @@ func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
-	s := step(ReplaceOutdated, want, n)
+	s := step(ReplaceOutdated, want, Args{Pods: n, Template: Fingerprint(want)})
 	if n > unready {
 		s.Class = lifecycle.ClassDisruptive
 	}
-	s.Args[argTemplate] = Fingerprint(want)
 	return lifecycle.Proceed(withReason(s, lifecycle.CauseSpecChange, "TemplateChanged",
 		"Replacing %s of %d that have an earlier template: %s.", podCount(n), len(old), nameList(PodsToDelete(old, n))))
 }
@@ -160,7 +155,7 @@ func podsInBackoff(want *appv1.PodSet, seen World, now time.Time) lifecycle.Deci
 		return lifecycle.Decision{}
 	}
 	soonest := &Finished(World{Pods: resting}, 1)[0]
-	return lifecycle.WaitFor(withReason(step(backoffOver, want, len(resting)), lifecycle.CauseFault, "PodsEndEarly",
+	return lifecycle.WaitFor(withReason(step(backoffOver, want, Args{Pods: len(resting)}), lifecycle.CauseFault, "PodsEndEarly",
 		"%s finished soon after the start again: %s. They are replaced after an increasing backoff. See their logs.",
 		podCount(len(resting)), nameList(resting)), soonest.FinishedAt).Until(soonest.replaceAt())
 }
@@ -170,7 +165,7 @@ func startingPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if available >= int(want.Spec.Replicas) {
 		return lifecycle.Decision{}
 	}
-	wait := lifecycle.WaitFor(withReason(step(podsReady, want, int(want.Spec.Replicas)-available), lifecycle.CauseSpecChange, "PodsStarting",
+	wait := lifecycle.WaitFor(withReason(step(podsReady, want, Args{Pods: int(want.Spec.Replicas) - available}), lifecycle.CauseSpecChange, "PodsStarting",
 		"%d of %d pods are ready; the others are starting.", available, want.Spec.Replicas), time.Time{})
 	if p, ok := seen.withProblem(lifecycle.PodProblemUnschedulable); ok {
 		return wait.Until(p.blockAfter())

@@ -29,7 +29,7 @@ func TestNext(t *testing.T) {
 		"Stray":             {"a stray is released before a new pod is created", 2, "rt", 0, "Proceed Release web (LabelsChanged): Releasing web-1: their labels no longer match this set."},
 		"Ended":             {"the first finished pod is replaced at once", 2, "re", 0, "Proceed ReplaceFinished web (PodsEnded): Removing 1 pod that finished (web-1) and creating 1 in their place."},
 		"EndedNotMissed":    {"an excess finished pod is removed", 1, "ra", 0, "Proceed ReplaceFinished web (PodsEnded): Removing 1 pod that finished (web-1) and creating 0 in their place."},
-		"EndedAgain":        {"a pod that finishes again is in backoff and keeps its place", 2, "ra", 0, "Wait PauseOver web (PodsEndEarly): 1 pod finished soon after the start again: web-1. They are replaced after an increasing backoff. See their logs."},
+		"EndedAgain":        {"a pod that finishes again is in backoff and keeps its place", 2, "ra", 0, "Wait BackoffOver web (PodsEndEarly): 1 pod finished soon after the start again: web-1. They are replaced after an increasing backoff. See their logs."},
 		"EndedAgainLater":   {"the backoff is over", 2, "ra", 5 * time.Second, "Proceed ReplaceFinished web (PodsEnded): Removing 1 pod that finished (web-1) and creating 1 in their place."},
 		"EndedAndTooFew":    {"other missing pods are created during a backoff", 3, "ra", 0, "Proceed CreatePods web (TooFewPods): Creating 1 pod, 1 of 3 exist."},
 		"Outdated":          {"at least one pod may be unavailable", 2, "oo", 0, "Proceed ReplaceOutdated web (TemplateChanged): Replacing 1 pod of 2 that have an earlier template: web-0."},
@@ -51,10 +51,19 @@ func TestNext(t *testing.T) {
 func TestRefusedTemplateDeletesNothing(t *testing.T) {
 	for _, pods := range []string{"oo", "ob", "oe", "o"} {
 		seen := world(pods)
-		seen.Refusal = "spec.containers[0].image: Required value"
+		seen.Template = lifecycle.TemplateVerdict{Template: podset.Fingerprint(set(2)), Refusal: "spec.containers[0].image: Required value"}
 		if d := (podset.Planner{}).Next(set(2), seen, now); d.Outcome != lifecycle.OutcomeBlocked || d.Reason != "TemplateRefused" || !d.Failed {
 			t.Errorf("%s: %s", pods, d)
 		}
+	}
+}
+
+// What the API server says to one template is not said of another.
+func TestRefusalOfAnotherTemplate(t *testing.T) {
+	seen := world("oo")
+	seen.Template = lifecycle.TemplateVerdict{Template: "earlier", Refusal: "spec.containers[0].image: Required value"}
+	if d := (podset.Planner{}).Next(set(2), seen, now); d.Step.Name != podset.ReplaceOutdated {
+		t.Errorf("the corrected template is not refused: %s", d)
 	}
 }
 

@@ -2,7 +2,6 @@ package podset
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 
 	appv1 "github.com/governor-dev/governor/api/app/v1alpha1"
@@ -31,43 +30,39 @@ const (
 	// podsReady waits until all pods are ready.
 	podsReady = "PodsReady"
 	// backoffOver waits until finished pods may be replaced.
-	backoffOver = "PauseOver"
+	backoffOver = "BackoffOver"
 )
 
-// Arguments of steps.
-const (
-	// argPods is the number of pods to create, or otherwise the number of pods of the
-	// step.
-	argPods = "pods"
-	// argFinished is the number of finished pods to remove.
-	argFinished = "ended"
-	// argTemplate is the fingerprint of the template of new pods.
-	argTemplate = "template"
-)
+// Args are the arguments of all steps and waits.
+type Args struct {
+	// Pods is the number of pods to create, or otherwise the number of pods of the step.
+	Pods int `json:"pods"`
+	// Finished is the number of finished pods to remove.
+	Finished int `json:"finished,omitempty"`
+	// Template is the fingerprint of the template of new pods.
+	Template string `json:"template,omitempty"`
+}
+
+// Steps declares the steps and the waits of the planner.
+func Steps() []lifecycle.StepType {
+	var all []lifecycle.StepType
+	for _, name := range []string{Release, Adopt, DeletePods, ReplaceFinished, CreatePods} {
+		all = append(all, lifecycle.StepType{Name: name, Class: lifecycle.ClassRoutine, Args: Args{}})
+	}
+	return append(all,
+		lifecycle.StepType{Name: ReplaceOutdated, Class: lifecycle.ClassDisruptive, Args: Args{}},
+		lifecycle.StepType{Name: podsReady, Wait: true, Args: Args{}},
+		lifecycle.StepType{Name: backoffOver, Wait: true, Args: Args{}},
+	)
+}
 
 // maxPodsPerStep is the maximum number of pods of one step, which keeps a step short.
 const maxPodsPerStep = 500
 
-// Count returns the number of pods that the step creates, or otherwise handles.
-func Count(s lifecycle.Step) int { return intArg(s, argPods) }
-
-// Removed returns the number of finished pods that the step removes.
-func Removed(s lifecycle.Step) int { return intArg(s, argFinished) }
-
-// intArg returns an argument that this package set, or 0.
-func intArg(s lifecycle.Step, arg string) int {
-	n, err := strconv.Atoi(s.Args[arg])
-	if err != nil {
-		return 0
-	}
-	return n
-}
-
-func step(name string, want *appv1.PodSet, n int) lifecycle.Step {
+func step(name string, want *appv1.PodSet, args Args) lifecycle.Step {
 	return lifecycle.Step{
 		Name: name, Target: want.Name, Class: lifecycle.ClassRoutine, Intent: lifecycle.IntentChange, Cause: lifecycle.CauseSpecChange,
-		Args: map[string]string{argPods: strconv.Itoa(n)},
-	}
+	}.WithArgs(args)
 }
 
 // withReason completes the step with its cause, reason and message.

@@ -13,9 +13,9 @@ type World struct {
 	// Pods are sorted by name. They are the pods that the set controls, and those that it
 	// could adopt.
 	Pods []Pod
-	// Refusal is the API server's error for a dry run of a pod of the present template. It
-	// is empty if the API server accepts the pod, or if no pod has another template.
-	Refusal string
+	// Template is the API server's answer to a dry run of a pod of the present template. The
+	// driver asks if a pod has another template.
+	Template lifecycle.TemplateVerdict
 }
 
 // Phase is the phase of a pod, in the order in which pods are worth keeping.

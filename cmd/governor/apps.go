@@ -51,6 +51,7 @@ func apis() []func(*runtime.Scheme) error {
 //
 // What people own:
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies;approvals,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies,verbs=bypass
 // +kubebuilder:rbac:groups=governor.dev,resources=operationpolicies/status;approvals/status,verbs=update
 //
@@ -71,15 +72,16 @@ func apis() []func(*runtime.Scheme) error {
 // +kubebuilder:rbac:groups=app.example.com,resources=podsets/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
 //
-// For etcd, which evicts and deletes pods to restart members:
+// For etcd, which evicts and deletes pods to restart members, and creates the next pod in a dry run before:
 // +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters/status,verbs=update
 // +kubebuilder:rbac:groups=etcd.database.coreos.com,resources=etcdclusters/finalizers,verbs=update
 // +kubebuilder:rbac:groups=apps,resources=statefulsets,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups="",resources=pods/eviction,verbs=create
 // +kubebuilder:rbac:groups="",resources=nodes,verbs=get;list
 // +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups="",resources=persistentvolumes,verbs=get
 // +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;update;patch;delete
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list;watch;create;patch;delete
@@ -102,21 +104,21 @@ func namespace() string {
 
 func registerEtcd(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*etcdv1.EtcdCluster, etcd.World]{
-		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Abilities: etcd.Abilities(), Driver: etcddriver.New, Gates: etcd.Gates(),
-		Holdable: true,
+		Name: etcd.Name, Planner: etcd.Planner{Operator: namespace()}, Steps: etcd.Steps(), Abilities: etcd.Abilities(), Driver: etcddriver.New, Gates: etcd.Gates(),
+		Holdable: true, TryTemplate: etcddriver.TryTemplate,
 		Owns: []client.Object{
 			&corev1.Service{}, &corev1.ConfigMap{}, &corev1.Secret{}, &policyv1.PodDisruptionBudget{}, &networkingv1.NetworkPolicy{},
 		},
-		Watches:        []client.Object{&appsv1.StatefulSet{}, &corev1.PersistentVolumeClaim{}, &corev1.Pod{}},
+		Watches:        []engine.Watch{{Object: &appsv1.StatefulSet{}}, {Object: &corev1.PersistentVolumeClaim{}}, {Object: &corev1.Pod{}}},
 		FormerVersions: []engine.FormerVersion{engine.ConvertFormer(v1beta2.GroupVersion.WithKind("EtcdCluster"), legacy.ToV1)},
 	})
 }
 
 func registerMemcached(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
-		Name: memcached.Name, Planner: memcached.Planner{}, Abilities: memcached.Abilities(), Driver: memcacheddriver.New,
+		Name: memcached.Name, Planner: memcached.Planner{}, Steps: memcached.Steps(), Abilities: memcached.Abilities(), Driver: memcacheddriver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
-		Watches: []client.Object{&corev1.Pod{}}, StatusDelay: tellWithin,
+		Watches: []engine.Watch{{Object: &corev1.Pod{}}}, StatusDelay: tellWithin,
 	})
 }
 
@@ -135,7 +137,8 @@ const (
 
 func registerPodSets(op *engine.Operator) error {
 	return engine.Register(op, engine.App[*appv1.PodSet, podset.World]{
-		Name: podset.Name, Planner: podset.Planner{}, Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}}, Debounce: gather, StatusInterval: recount,
+		Name: podset.Name, Planner: podset.Planner{}, Steps: podset.Steps(), Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
+		TryTemplate: podsetdriver.TryTemplate,
+		Watches:     []engine.Watch{{Object: &corev1.Pod{}}}, Debounce: gather, StatusInterval: recount,
 	})
 }

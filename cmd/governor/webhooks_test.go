@@ -125,7 +125,7 @@ func TestTheWebhookIsInstalled(t *testing.T) {
 		FailurePolicy:           new(admissionregistrationv1.Ignore),
 		MatchPolicy:             new(admissionregistrationv1.Equivalent),
 		SideEffects:             new(admissionregistrationv1.SideEffectClassNone),
-		TimeoutSeconds:          new(int32(1)),
+		TimeoutSeconds:          new(int32(3)),
 		AdmissionReviewVersions: []string{"v1"},
 	}}
 	wantPreviews := []admissionregistrationv1.MutatingWebhook{{

@@ -48,11 +48,11 @@ kubectl governor revoke.
 
 In a pipeline, approve exactly the plan that a person has reviewed: plan -o json has its
 stepsDigest.`,
-		Example: `  kubectl governor approve etcd/my-cluster --reason "change 4711" --valid-for 2h
+		Example: `  kubectl governor approve etcdcluster/my-cluster --reason "change 4711" --valid-for 2h
 
   # approve a reviewed plan, without a terminal
-  digest=$(kubectl governor plan etcd my-cluster -o json | jq -r .stepsDigest)
-  kubectl governor approve etcd my-cluster --steps-digest "$digest" --yes`,
+  digest=$(kubectl governor plan etcdcluster my-cluster -o json | jq -r .stepsDigest)
+  kubectl governor approve etcdcluster my-cluster --steps-digest "$digest" --yes`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args) },
@@ -126,7 +126,7 @@ func (a *approval) approvable(t *target, r preview.Report) ([]v1alpha1.ApprovedS
 // approved converts the steps of a plan to those of an Approval.
 func approved(p preview.Plan) (steps []v1alpha1.ApprovedStep) {
 	for _, s := range p.Actions() {
-		steps = append(steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
+		steps = append(steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: v1alpha1.ApprovedClass(s.Class), Args: s.Args})
 	}
 	return steps
 }

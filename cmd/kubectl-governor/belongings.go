@@ -20,18 +20,18 @@ import (
 type belongings struct {
 	// Members are the workloads, and the pods without a workload.
 	Members []member `json:"members"`
-	// Loose are volumes that no pod uses.
-	Loose []volume `json:"looseVolumes,omitempty"`
+	// UnusedVolumes are volumes that no pod uses.
+	UnusedVolumes []volume `json:"unusedVolumes,omitempty"`
 }
 
 // member is one workload, such as the StatefulSet of a member.
 type member struct {
 	Name string `json:"name"`
-	// Role, Health, Version and Trouble are from the object's status; empty without it.
+	// Role, Health, Version and Problem are from the object's status; empty without it.
 	Role    string `json:"role,omitempty"`
 	Health  string `json:"health,omitempty"`
 	Version string `json:"version,omitempty"`
-	Trouble string `json:"trouble,omitempty"`
+	Problem string `json:"problem,omitempty"`
 	Pods    []pod  `json:"pods"`
 }
 
@@ -95,7 +95,7 @@ func grow(obj *unstructured.Unstructured, found catch) belongings {
 		all.Members = append(all.Members, *m)
 	}
 	for _, name := range slices.Sorted(maps.Keys(left)) {
-		all.Loose = append(all.Loose, left[name])
+		all.UnusedVolumes = append(all.UnusedVolumes, left[name])
 	}
 	return all
 }
@@ -131,7 +131,7 @@ func statusMembers(obj *unstructured.Unstructured) (all []member) {
 		word := func(key string) string { s, _ := of[key].(string); return s }
 		if len(of) > 1 {
 			all = append(all, member{
-				Name: word("name"), Role: word("role"), Health: word("health"), Version: word("version"), Trouble: word("trouble"),
+				Name: word("name"), Role: word("role"), Health: word("health"), Version: word("version"), Problem: word("problem"),
 			})
 		}
 	}

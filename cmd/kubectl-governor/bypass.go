@@ -21,8 +21,8 @@ func bypassCommand(s *session) *cobra.Command {
 		Long: `Let the steps of an object pass the windows, freezes, approvals and waves of all policies,
 until --end. It needs the verb "bypass" on operationpolicies.governor.dev in the object's
 namespace. The history records your user name and the reason.`,
-		Example: `  kubectl governor bypass etcd/my-cluster --reason "the disk is full, INC-4711"
-  kubectl governor bypass etcd/my-cluster --end`,
+		Example: `  kubectl governor bypass etcdcluster/my-cluster --reason "the disk is full, INC-4711"
+  kubectl governor bypass etcdcluster/my-cluster --end`,
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if end == (strings.TrimSpace(reason) != "") {

@@ -50,13 +50,13 @@ manipulations, such as a NetworkPolicy, are always reverted, also after Ctrl-C.
 The namespace must permit it: kubectl label namespace NAME %s=%s`, experiment.OptInLabel, experiment.OptInValue),
 		Example: `  # list the manipulations, and plan an experiment
   kubectl governor chaos --list
-  kubectl governor chaos etcd/my-cluster --budget 6 --for 30m --seed 42 --dry-run
+  kubectl governor chaos etcdcluster/my-cluster --budget 6 --for 30m --seed 42 --dry-run
 
   # six manipulations, none after 30 minutes
-  kubectl governor chaos etcd/my-cluster --budget 6 --for 30m --reason "game day"
+  kubectl governor chaos etcdcluster/my-cluster --budget 6 --for 30m --reason "game day"
 
   # only evictions, of two instances at once, with a report for a pipeline
-  kubectl governor chaos etcd -l tier=test --only pod-evict --budget 20 --at-once 2 --for 1h -o json`,
+  kubectl governor chaos etcdclusters -l tier=test --only pod-evict --budget 20 --at-once 2 --for 1h -o json`,
 		ValidArgsFunction: s.complete,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return m.run(cmd, args) }

@@ -27,13 +27,13 @@ func stopped() experiment.Report {
 			{
 				Number: 1, At: began.Add(time.Second), Instance: "etcdcluster/e", Manipulation: "pod-evict", Sentence: "A drain evicts a Pod.",
 				Objects: []string{"e-1-0"}, Outcome: experiment.Healed, HealedAfter: span(4100 * time.Millisecond), Pods: 3, LeastReady: 2,
-				NotReadyFor: span(3 * time.Second), Steps: []string{"Restart e-1 (PodMissing, Succeeded)"},
+				NotReadyFor: span(3 * time.Second), Lost: []string{"PersistentVolumeClaim e-1-0af3"}, Steps: []string{"Restart e-1 (PodMissing, Succeeded)"},
 				Seen: []experiment.Seen{{After: span(1100 * time.Millisecond), What: "Ready=false MemberNotServing: e-1 does not serve; Governor waits for it."}},
 			},
 			{
 				Number: 2, At: began.Add(20 * time.Second), Instance: "etcdcluster/e", Manipulation: "pod-isolate", Sentence: "A NetworkPolicy refuses all ingress.",
 				Objects: []string{"e-2-0"}, Outcome: experiment.Violated, Message: "it has not healed within 5m0s: 2 of 3 pods are ready", Pods: 3, LeastReady: 2,
-				NotReadyFor: span(5 * time.Minute),
+				NotReadyFor: span(5 * time.Minute), Lost: []string{},
 			},
 		},
 		LeftOut:     []experiment.LeftOut{{Instance: "etcdcluster/e", Manipulation: "networkpolicy-edit-allow", Reason: "it cannot be done: it has no NetworkPolicy"}},

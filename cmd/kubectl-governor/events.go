@@ -30,10 +30,10 @@ func eventsCommand(s *session) *cobra.Command {
 		Long: `List the events of an object, oldest first: a summary of Governor's actions and decisions.
 --members adds the events of its pods, volumes and workloads, which Kubernetes reports.
 Kubernetes deletes events after an hour; kubectl governor history keeps the steps.`,
-		Example: `  kubectl governor events etcd/my-cluster
+		Example: `  kubectl governor events etcdcluster/my-cluster
 
   # watch, with the events of the scheduler and the kubelets
-  kubectl governor events etcd my-cluster --members -w`,
+  kubectl governor events etcdcluster my-cluster --members -w`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return n.run(cmd.Context(), args) },

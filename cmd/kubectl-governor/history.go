@@ -42,13 +42,13 @@ func historyCommand(s *session) *cobra.Command {
 		Long: fmt.Sprintf(`List the steps that Governor took or refused for an object, oldest first. The history keeps
 the last %d entries. Each entry has a digest of the entry before it: if an entry was
 modified or removed, the command returns an error.`, history.Limit),
-		Example: `  kubectl governor history etcd/my-cluster
+		Example: `  kubectl governor history etcdcluster/my-cluster
 
   # the failures of the last day
-  kubectl governor history etcd/my-cluster --result Failed --since 24h
+  kubectl governor history etcdcluster/my-cluster --result Failed --since 24h
 
   # all entries, for a report
-  kubectl governor history etcd/my-cluster -o json`,
+  kubectl governor history etcdcluster/my-cluster -o json`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
@@ -57,14 +57,14 @@ modified or removed, the command returns an error.`, history.Limit),
 	f.StringVar(&p.step, "step", "", "only this step, such as AddLearner")
 	f.StringVar(&p.result, "result", "", "only Succeeded, Failed or Refused")
 	f.DurationVar(&p.since, "since", 0, "only entries younger than this, such as 1h")
-	results := []string{string(history.Succeeded), string(history.Failed), string(history.Refused)}
+	results := []string{string(history.ResultSucceeded), string(history.ResultFailed), string(history.ResultRefused)}
 	_ = cmd.RegisterFlagCompletionFunc("result", cobra.FixedCompletions(results, cobra.ShellCompDirectiveNoFileComp))
 	p.add(cmd)
 	return cmd
 }
 
 func (p *past) run(ctx context.Context, args []string) error {
-	if known := []string{"", string(history.Succeeded), string(history.Failed), string(history.Refused)}; !slices.Contains(known, p.result) {
+	if known := []string{"", string(history.ResultSucceeded), string(history.ResultFailed), string(history.ResultRefused)}; !slices.Contains(known, p.result) {
 		return fmt.Errorf("--result %s is not known: use%s", p.result, strings.Join(known, " "))
 	}
 	t, err := p.subject(args)
@@ -174,7 +174,7 @@ func passed(e history.Entry) string {
 
 // took formats the step and its duration.
 func took(e history.Entry) string {
-	if e.Result == history.Refused {
+	if e.Result == history.ResultRefused {
 		return e.Step.String()
 	}
 	return e.Step.String() + " in " + brief(e.Duration)
@@ -182,7 +182,7 @@ func took(e history.Entry) string {
 
 // awaited prints the waits that followed the step.
 func (s *session) awaited(e history.Entry) {
-	for _, a := range e.Awaited {
+	for _, a := range e.Waits {
 		s.say("      … %s after %s", a.Step, brief(a.Duration))
 	}
 }

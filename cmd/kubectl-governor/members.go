@@ -32,10 +32,10 @@ func membersCommand(s *session) *cobra.Command {
 		Long: `List the members of the object's status, with the fields that the application reports, such
 as the leader. For a kind whose status has no members, list its pods. -o wide shows every
 field, -o name only names.`,
-		Example: `  kubectl governor members etcd/my-cluster
+		Example: `  kubectl governor members etcdcluster/my-cluster
 
   # the leader
-  kubectl governor members etcd my-cluster -o json | jq -r '.[] | select(.role == "Leader").name'
+  kubectl governor members etcdcluster my-cluster -o json | jq -r '.[] | select(.role == "Leader").name'
 
   # nodes and restarts of all servers
   kubectl governor members memcached/my-cache -o wide`,
@@ -112,7 +112,7 @@ func (r *roll) print(t *target, all []facts) {
 }
 
 // usual are the first columns; -o wide adds others.
-var usual = []string{"name", "role", "health", "version", "since", "node", "trouble"}
+var usual = []string{"name", "role", "health", "version", "since", "node", "problem"}
 
 func (r *roll) rows(all []facts) [][]cell {
 	columns := columns(all, r.wide())

@@ -24,8 +24,8 @@ func switchCommand(s *session, use, short string, value any, done string) *cobra
 	cmd := &cobra.Command{
 		Use:   use,
 		Short: short,
-		Example: "  kubectl governor " + use + " etcd/my-cluster\n" +
-			"  kubectl governor " + use + " etcd -l team=shop",
+		Example: "  kubectl governor " + use + " etcdcluster/my-cluster\n" +
+			"  kubectl governor " + use + " etcdclusters -l team=shop",
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return which.each(s, args, func(t *target) error {

@@ -38,16 +38,16 @@ right to patch the object.
 The exit code is 0 if there is a plan, and 1 on an error or if nothing will be done for an
 object that is not as declared. With --detailed-exitcode, a plan with changes is 2.`,
 		Example: `  # plan a fourth member
-  kubectl governor plan etcd/my-cluster --set spec.size=4
+  kubectl governor plan etcdcluster/my-cluster --set spec.size=4
 
   # plan an upgrade, for a pipeline
-  kubectl governor plan etcd/my-cluster --set spec.version=3.6 -o json
+  kubectl governor plan etcdcluster/my-cluster --set spec.version=3.6 -o json
 
   # plan the application of a file
   kubectl governor plan -f my-cluster.yaml
 
   # plan the deletion
-  kubectl governor plan etcd/my-cluster --delete`,
+  kubectl governor plan etcdcluster/my-cluster --delete`,
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return p.run(cmd.Context(), args) },
 	}

@@ -82,7 +82,7 @@ func (p *plan) step(number int, s preview.Step) {
 	p.say("%4d. %s (%s)%s", number, s.Step, class, usually(s.Expected.Duration))
 	p.say("      %s", because(s.Step))
 	if s.Impact != "" {
-		p.say("      meanwhile: %s", s.Impact)
+		p.say("      impact: %s", s.Impact)
 	}
 	for _, gate := range s.Held {
 		p.say("      HELD by %s: %s", holder(gate), gate.Message)

@@ -20,8 +20,8 @@ func revokeCommand(s *session) *cobra.Command {
 		Short: "Delete all approvals of an object",
 		Long: `Delete all approvals of an object, whichever user gave them. Governor finishes a step that
 has begun; policies hold the next one again.`,
-		Example: `  kubectl governor revoke etcd/my-cluster
-  kubectl governor revoke etcd -l team=shop`,
+		Example: `  kubectl governor revoke etcdcluster/my-cluster
+  kubectl governor revoke etcdclusters -l team=shop`,
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return which.each(s, args, func(t *target) error { return s.revoke(cmd.Context(), t) })
@@ -66,7 +66,7 @@ func (t *target) approvals(ctx context.Context) ([]v1alpha1.Approval, error) {
 
 // worthless returns why an approval was no longer valid, or "".
 func worthless(a v1alpha1.Approval) string {
-	valid := apimeta.FindStatusCondition(a.Status.Conditions, policy.Valid)
+	valid := apimeta.FindStatusCondition(a.Status.Conditions, policy.ConditionValid)
 	if valid == nil || valid.Status == metav1.ConditionTrue {
 		return ""
 	}

@@ -43,13 +43,13 @@ pass the same gates and policies, and the history records them. Governor keeps t
 
 A rollback with an irreversible step, or one that does not settle, needs --yes.`, revision.Limit),
 		Example: `  # list the revisions
-  kubectl governor revisions etcd/my-cluster
+  kubectl governor revisions etcdcluster/my-cluster
 
   # show the plan only
-  kubectl governor rollback etcd/my-cluster --dry-run
+  kubectl governor rollback etcdcluster/my-cluster --dry-run
 
-  kubectl governor rollback etcd/my-cluster
-  kubectl governor rollback etcd/my-cluster --to-revision 3`,
+  kubectl governor rollback etcdcluster/my-cluster
+  kubectl governor rollback etcdcluster/my-cluster --to-revision 3`,
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return u.run(cmd.Context(), args) },
@@ -69,7 +69,7 @@ func revisionsCommand(s *session) *cobra.Command {
 		Short: "List the specs to which an object can return",
 		Long: fmt.Sprintf(`List the specs to which kubectl governor rollback can return: the last %d, and the last one
 that settled.`, revision.Limit),
-		Example:           "  kubectl governor revisions etcd/my-cluster",
+		Example:           "  kubectl governor revisions etcdcluster/my-cluster",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return u.list(cmd.Context(), args) },

@@ -53,7 +53,7 @@ status:
   - {type: RolledBack, status: "False", reason: None, message: No., lastTransitionTime: "2026-11-20T15:30:00Z"}
   members:
   - {name: e-0, role: Leader, health: Healthy, version: 3.6.1, id: ab, since: "2026-11-20T15:58:00Z"}
-  - {name: e-1, role: Follower, health: Unhealthy, version: 3.6.0, id: cd, dbSize: 1Mi, trouble: ImageUnpullable}
+  - {name: e-1, role: Follower, health: Unhealthy, version: 3.6.0, id: cd, dbSize: 1Mi, problem: ImageUnpullable}
 `
 
 const belong = `
@@ -129,7 +129,7 @@ drifted: Service e was changed.
 }
 
 // What a user has to act on besides what the object waits for has a line of its own.
-func TestWhatElseToActOn(t *testing.T) {
+func TestStatusListsFurtherActions(t *testing.T) {
 	s, out := talking(nil)
 	st := &status{session: s}
 	obj := objects(t, strings.Replace(cluster, "  conditions:\n", `  conditions:
@@ -171,10 +171,10 @@ func TestMembers(t *testing.T) {
 	s, _ := talking(nil)
 	all := records(objects(t, cluster)[0])
 	for format, want := range map[string]string{
-		formatText: `NAME   ROLE       HEALTH      VERSION   SINCE    TROUBLE
+		formatText: `NAME   ROLE       HEALTH      VERSION   SINCE    PROBLEM
 e-0    Leader     Healthy     3.6.1     2m ago   -
 e-1    Follower   Unhealthy   3.6.0     -        ImageUnpullable`,
-		formatWide: `NAME   ROLE       HEALTH      VERSION   SINCE    TROUBLE           DB-SIZE   ID
+		formatWide: `NAME   ROLE       HEALTH      VERSION   SINCE    PROBLEM           DB-SIZE   ID
 e-0    Leader     Healthy     3.6.1     2m ago   -                 -         ab
 e-1    Follower   Unhealthy   3.6.0     -        ImageUnpullable   1Mi       cd`,
 	} {

@@ -47,16 +47,16 @@ change.`,
   kubectl governor status -A
 
   # all etcd clusters, with versions and members
-  kubectl governor status etcd -o wide
+  kubectl governor status etcdclusters -o wide
 
   # all objects with a label
   kubectl governor status -l team=shop
 
   # one cluster, its members, pods and volumes
-  kubectl governor status etcd/my-cluster
+  kubectl governor status etcdcluster/my-cluster
 
   # watch an upgrade
-  kubectl governor status etcd my-cluster -w`,
+  kubectl governor status etcdcluster my-cluster -w`,
 		Args:              cobra.MaximumNArgs(2),
 		ValidArgsFunction: s.complete,
 		RunE:              func(cmd *cobra.Command, args []string) error { return st.run(cmd.Context(), args) },
@@ -168,9 +168,9 @@ type state struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// Held reports that a gate or a policy holds the next step; Message names it.
 	Held bool `json:"held,omitempty"`
-	// Moving reports that a change is under way, and Stalled that a person must act.
-	Moving  bool `json:"moving,omitempty"`
-	Stalled bool `json:"stalled,omitempty"`
+	// Reconciling reports that a change is under way, and Stalled that a person must act.
+	Reconciling bool `json:"reconciling,omitempty"`
+	Stalled     bool `json:"stalled,omitempty"`
 	// Drift is the drift that Governor does not repair, and Back the failed change that was
 	// rolled back.
 	Drift string `json:"drift,omitempty"`
@@ -219,7 +219,7 @@ func (s *status) state(obj *unstructured.Unstructured) state {
 	if c := apimeta.FindStatusCondition(all, lifecycle.ConditionChangeHeld); c != nil && c.Status == metav1.ConditionTrue {
 		st.heldSince = &c.LastTransitionTime
 	}
-	st.Moving = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionReconciling)
+	st.Reconciling = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionReconciling)
 	st.Stalled = apimeta.IsStatusConditionTrue(all, lifecycle.ConditionStalled)
 	st.Drift, st.Back = message(all, lifecycle.ConditionDrifted), message(all, lifecycle.ConditionRolledBack)
 	st.Blocked, st.Due = message(all, lifecycle.ConditionResourcesBlocked), message(all, lifecycle.ConditionCertificatesDue)

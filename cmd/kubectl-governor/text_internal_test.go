@@ -65,7 +65,7 @@ func TestPlanText(t *testing.T) {
 It is paused: Governor takes no step until it is resumed.
    1. Restart e-1 (Disruptive), usually 1.5s
       Why: This is why.
-      meanwhile: 2 of 3 voters serve, none may fail
+      impact: 2 of 3 voters serve, none may fail
       … until Serving e-1, usually 1m30s
    2. Remove e-1 (Destructive)
       Why: This is why.
@@ -86,7 +86,7 @@ Not known: The outcome is unknown.
 // What failed for a while says until when, and a story that ends with it has no pause there.
 func TestAStepThatFailedAgainAndAgain(t *testing.T) {
 	e := history.Entry{
-		At: time.Unix(0, 0), Last: time.Unix(7200, 0), Result: history.Failed, Message: "exceeded quota",
+		At: time.Unix(0, 0), Last: time.Unix(7200, 0), Result: history.ResultFailed, Message: "exceeded quota",
 		Step: lifecycle.Step{Name: "StartMember", Target: "e-1", Reason: "MemberAdded", Message: "It is started."},
 	}
 	want := "The step StartMember e-1, because of MemberAdded: It is started, failed after 0s, and again until 1970-01-01 02:00:00 UTC: exceeded quota"
@@ -101,7 +101,7 @@ func TestAStepThatFailedAgainAndAgain(t *testing.T) {
 // The gates that refuse are named, and the sentence ends with one full stop.
 func TestARefusal(t *testing.T) {
 	e := history.Entry{
-		Result: history.Refused, Message: "nights/MaintenanceWindow: closed", HeldBy: "nights/MaintenanceWindow", Policies: []string{"nights", "pace"},
+		Result: history.ResultRefused, Message: "nights/MaintenanceWindow: closed", HeldBy: "nights/MaintenanceWindow", Policies: []string{"nights", "pace"},
 		Step:  lifecycle.Step{Name: "Restart", Target: "e-1", Reason: "VersionChanged", Message: "It is restarted."},
 		Gates: []history.GateResult{{Gate: "KeepsQuorum"}, {Gate: "nights/MaintenanceWindow", Objection: "closed"}},
 	}
@@ -114,12 +114,12 @@ func TestARefusal(t *testing.T) {
 }
 
 // A history begins where the change began: the same generation, without a long pause.
-func TestChapter(t *testing.T) {
+func TestHistoryBeginsWithTheChange(t *testing.T) {
 	at := func(minute int, generation int64) history.Entry {
 		return history.Entry{At: time.Unix(int64(minute)*60, 0), Generation: generation}
 	}
 	slow := at(0, 2)
-	slow.Awaited = []history.WaitRecord{{Duration: 20 * time.Minute}}
+	slow.Waits = []history.WaitRecord{{Duration: 20 * time.Minute}}
 	cases := map[string]struct {
 		reason string
 		all    []history.Entry

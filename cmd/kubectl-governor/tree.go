@@ -99,12 +99,12 @@ func (s *status) draw(of tree) []line {
 		lines = append(lines, line{key: "last step", text: "last step: " + of.Last})
 	}
 	for i, m := range of.Members {
-		last := i == len(of.Members)-1 && len(of.Loose) == 0
+		last := i == len(of.Members)-1 && len(of.UnusedVolumes) == 0
 		lines = append(lines, s.member(m, last)...)
 	}
-	for i, v := range of.Loose {
+	for i, v := range of.UnusedVolumes {
 		lines = append(lines, line{
-			key: "volume " + v.Name, lead: branch(i == len(of.Loose)-1), text: s.volume(v) + "  (no pod has it)",
+			key: "volume " + v.Name, lead: branch(i == len(of.UnusedVolumes)-1), text: s.volume(v) + "  (no pod has it)",
 		})
 	}
 	return lines
@@ -147,8 +147,8 @@ func (s *status) words(m member) string {
 	if len(m.Pods) == 0 {
 		words = append(words, s.paint(fair, "has no pod"))
 	}
-	if m.Trouble != "" {
-		words = append(words, s.paint(bad, m.Trouble))
+	if m.Problem != "" {
+		words = append(words, s.paint(bad, m.Problem))
 	}
 	return strings.Join(words, "  ")
 }
@@ -201,7 +201,7 @@ func (s *status) underWay(st state) string {
 		what = s.paint(fair, "held")
 	case st.Stalled:
 		what = s.paint(bad, "needs a person to act")
-	case st.Moving:
+	case st.Reconciling:
 		what = "under way"
 	default:
 		return ""

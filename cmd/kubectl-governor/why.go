@@ -26,7 +26,7 @@ func whyCommand(s *session) *cobra.Command {
 		Long: `Explain the last change of an object: its author, the steps that Governor took or refused
 with their reasons, and what Governor waits for now. The sources are the object, its
 history and its events.`,
-		Example:           "  kubectl governor why etcd/my-cluster",
+		Example:           "  kubectl governor why etcdcluster/my-cluster",
 		Args:              cobra.RangeArgs(1, 2),
 		ValidArgsFunction: s.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -92,7 +92,7 @@ func chapter(all []history.Entry) []history.Entry {
 
 func end(e history.Entry) time.Time {
 	at := e.Latest().Add(e.Duration)
-	for _, a := range e.Awaited {
+	for _, a := range e.Waits {
 		at = at.Add(a.Duration)
 	}
 	return at
@@ -117,9 +117,9 @@ func sentence(e history.Entry) string {
 	reason := because(e.Step)
 	within := strings.TrimSuffix(reason, ".")
 	switch e.Result {
-	case history.Refused:
+	case history.ResultRefused:
 		return fmt.Sprintf("It did not take the step %s, due because of %s: %s", e.Step, within, e.Message)
-	case history.Failed:
+	case history.ResultFailed:
 		return fmt.Sprintf("The step %s, because of %s, failed after %s%s: %s", e.Step, within, brief(e.Duration), retried(e), e.Message)
 	}
 	return fmt.Sprintf("%s: %s", took(e), reason)

@@ -109,7 +109,7 @@ var changed = map[string][]string{
 }
 
 // What it may read beyond that.
-var seen = []string{"approvals", "customresourcedefinitions", "nodes", "operationpolicies", "storageclasses"}
+var seen = []string{"approvals", "customresourcedefinitions", "namespaces", "nodes", "operationpolicies", "persistentvolumes", "storageclasses"}
 
 // The operator may do what it needs and nothing else.
 func TestRolesAreLeast(t *testing.T) {

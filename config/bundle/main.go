@@ -17,7 +17,7 @@ import (
 // parts are installed in this order: what others refer to comes first.
 var parts = []string{
 	"manager/namespace.yaml", "crd/*.yaml", "manager/account.yaml", "rbac/*.yaml",
-	"manager/users.yaml", "manager/approval.yaml", "manager/bypass.yaml", "manager/author.yaml", "manager/deletion.yaml",
+	"manager/users.yaml", "manager/approval.yaml", "manager/bypass.yaml", "manager/author.yaml", "manager/revision.yaml", "manager/deletion.yaml", "manager/retention.yaml",
 	"manager/metrics.yaml", "manager/webhook.yaml", "manager/deployment.yaml",
 	"manager/uninstall.yaml", // last: kubectl delete -f goes in this order, and it refuses what comes before
 }

@@ -67,7 +67,7 @@ func TestRefusedWords(t *testing.T) {
 
 func tracked(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.go", "*.md").Output()
+	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "*.go", "*.md", "*.yaml", "*.yml", "*.tmpl", "*Makefile").Output()
 	if err != nil {
 		t.Skipf("not a git clone: %v", err)
 	}

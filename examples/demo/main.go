@@ -47,15 +47,15 @@ var scenes = []scene{
 	{
 		title: "Scale to five by changing one number, and look before you do",
 		commands: []string{
-			"kubectl governor plan etcd " + name + " -n " + namespace + " --set spec.size=5",
-			"kubectl -n " + namespace + " scale etcd " + name + " --replicas=5",
+			"kubectl governor plan etcdcluster " + name + " -n " + namespace + " --set spec.size=5",
+			"kubectl -n " + namespace + " scale etcdcluster " + name + " --replicas=5",
 		},
 		shows: "members join as learners, and get a vote when they have caught up",
 		until: serve(5),
 	},
 	{
 		title:    "Back to three",
-		commands: []string{"kubectl -n " + namespace + " scale etcd " + name + " --replicas=3"},
+		commands: []string{"kubectl -n " + namespace + " scale etcdcluster " + name + " --replicas=3"},
 		until:    serve(3),
 	},
 	{
@@ -66,7 +66,7 @@ var scenes = []scene{
 		},
 		shows:      "it has lost its identity with its data: Governor removes it from the cluster and adds a new member",
 		until:      replaced(3),
-		afterwards: []string{"kubectl governor why etcd " + name + " -n " + namespace},
+		afterwards: []string{"kubectl governor why etcdcluster " + name + " -n " + namespace},
 	},
 }
 
@@ -111,11 +111,11 @@ func run(ctx context.Context) error {
 }
 
 const next = `Try next:
-  kubectl -n ` + namespace + ` get etcd -o wide
-  kubectl -n ` + namespace + ` describe etcd ` + name + `
-  kubectl -n ` + namespace + ` patch etcd ` + name + ` --type=merge -p '{"spec":{"version":"3.7"}}'
+  kubectl -n ` + namespace + ` get etcdclusters -o wide
+  kubectl -n ` + namespace + ` describe etcdcluster ` + name + `
+  kubectl -n ` + namespace + ` patch etcdcluster ` + name + ` --type=merge -p '{"spec":{"version":"3.7"}}'
   kubectl explain etcdcluster.spec
-  kubectl -n ` + namespace + ` delete etcd ` + name + `
+  kubectl -n ` + namespace + ` delete etcdcluster ` + name + `
 Remove it all:
   kubectl delete namespace ` + namespace + `
   kubectl delete -f dist/install.yaml     # with it go the custom resources: keep the CRDs to keep those

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -22,11 +23,11 @@ type screen interface {
 	tick() <-chan time.Time
 }
 
-func newScreen() screen {
-	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
-		return &terminal{out: os.Stdout}
+func newScreen(out *os.File) screen {
+	if term.IsTerminal(int(out.Fd())) {
+		return &terminal{out: out}
 	}
-	return &lines{told: map[string]bool{}}
+	return &lines{out: out, told: map[string]bool{}}
 }
 
 // A terminal that is narrower than narrowest reports no true width; usual is assumed then.
@@ -74,7 +75,7 @@ func table(v view, since time.Duration, known map[string]bool) string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(w, "  %4.0f s\tREADY\tNODE\tSTATE\n", since.Seconds())
-	fmt.Fprintf(w, "  etcd/%s\t%s\t\t%s\n", name, v.object.Status.Ready, story(v))
+	fmt.Fprintf(w, "  etcdcluster/%s\t%s\t\t%s\n", name, v.object.Status.Ready, story(v))
 	for _, p := range v.pods {
 		fmt.Fprintf(w, "    pod/%s\t%s\t%s\t%s\n", p.Name, mark(podReady(p)), p.Spec.NodeName, podState(v, p))
 	}
@@ -114,7 +115,7 @@ func podState(v view, p corev1.Pod) string {
 	}
 	for _, m := range v.object.Status.Members {
 		if m.Name == p.Labels[etcd.LabelMember] {
-			return strings.Join([]string{string(p.Status.Phase), m.Role, m.Version}, " ")
+			return strings.Join([]string{string(p.Status.Phase), string(m.Role), m.Version}, " ")
 		}
 	}
 	return string(p.Status.Phase)
@@ -122,6 +123,7 @@ func podState(v view, p corev1.Pod) string {
 
 // lines prints what has not been said yet.
 type lines struct {
+	out   io.Writer
 	told  map[string]bool
 	state string
 }
@@ -145,5 +147,5 @@ func (l *lines) show(v view, since time.Duration) {
 }
 
 func (l *lines) say(since time.Duration, what string) {
-	fmt.Printf("  %5.1f s  %s\n", since.Seconds(), what)
+	fmt.Fprintf(l.out, "  %5.1f s  %s\n", since.Seconds(), what)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 )
 
 // terminalOf opens a pseudo-terminal that reports the width.
@@ -61,9 +63,39 @@ func TestTableFitsAnyTerminal(t *testing.T) {
 					t.Errorf("a line of %d columns: %q", len([]rune(text)), text)
 				}
 			}
-			if !strings.Contains(string(shown[:n]), "  etcd/") {
+			if !strings.Contains(string(shown[:n]), "  etcdcluster/") {
 				t.Errorf("no table: %q", shown[:n])
 			}
 		})
+	}
+}
+
+// Into a pipe or a file the demo prints lines without control characters, and each fact once.
+func TestWithoutTerminal(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	s := newScreen(write)
+	if s.tick() != nil {
+		t.Error("nothing has to be redrawn every second")
+	}
+	var v view
+	s.begin(v)
+	s.show(v, time.Second) // nothing is known yet
+	v.object.Status.Ready = "1/3"
+	v.events = []eventsv1.Event{{Reason: "Bootstrapping", Note: "3 members start the cluster together."}}
+	s.show(v, 2*time.Second)
+	s.show(v, 3*time.Second)
+	s.begin(v)
+	s.show(v, time.Second)
+	if err := write.Close(); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := io.ReadAll(read)
+	want := "    2.0 s  why: Bootstrapping: 3 members start the cluster together.\n    2.0 s  1/3 ready\n    1.0 s  1/3 ready\n"
+	if err != nil || string(shown) != want {
+		t.Errorf("got %q, %v, want %q", shown, err, want)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -83,7 +84,7 @@ func open(ctx context.Context) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &stage{cache: watched, changed: make(chan struct{}, 1), screen: newScreen()}
+	s := &stage{cache: watched, changed: make(chan struct{}, 1), screen: newScreen(os.Stdout)}
 	go func() { _ = watched.Start(ctx) }()
 	return s, s.watch(ctx)
 }

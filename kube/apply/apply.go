@@ -13,10 +13,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/openapi"
@@ -46,12 +49,12 @@ func IndexOwner(obj client.Object) []string {
 type Verb string
 
 const (
-	// Created means that the object did not exist.
-	Created Verb = "Created"
-	// Configured means that the object existed and differed.
-	Configured Verb = "Configured"
-	// Pruned means that the object was no longer declared and was deleted.
-	Pruned Verb = "Pruned"
+	// VerbCreated means that the object did not exist.
+	VerbCreated Verb = "Created"
+	// VerbConfigured means that the object existed and differed.
+	VerbConfigured Verb = "Configured"
+	// VerbPruned means that the object was no longer declared and was deleted.
+	VerbPruned Verb = "Pruned"
 )
 
 // Change is one write.
@@ -86,7 +89,7 @@ func (e *ForeignError) Error() string {
 	if e.Owner != "" {
 		return fmt.Sprintf("%s %q exists and belongs to %s", e.Kind, e.Name, e.Owner)
 	}
-	return fmt.Sprintf("%s %q exists and was not made by Governor", e.Kind, e.Name)
+	return fmt.Sprintf("%s %q exists and was not made by Governor, or others removed its owner reference, which you can set again", e.Kind, e.Name)
 }
 
 // StillDeletingError reports that an earlier object of a declared name is still being deleted.
@@ -128,6 +131,7 @@ type Applier struct {
 	tracker *readyourwrites.Tracker
 	owned   []client.Object
 	cache   appliedCache
+	now     func() time.Time
 }
 
 // New returns an applier for the named application, which may own the given kinds. The
@@ -135,10 +139,11 @@ type Applier struct {
 // schemas of the custom resources among the kinds.
 func New(
 	app string, c client.Client, live client.Reader, tracker *readyourwrites.Tracker, owned []client.Object, schemas openapi.ClientWithContext,
+	now func() time.Time,
 ) *Applier {
 	return &Applier{
 		app: app, client: c, live: live, tracker: tracker, owned: owned,
-		types: newConverter(c.Scheme(), schemas),
+		types: newConverter(c.Scheme(), schemas), now: now,
 	}
 }
 
@@ -163,14 +168,29 @@ func (a *Applier) Apply(ctx context.Context, owner client.Object, wanted []lifec
 		}
 	}
 	pruned, err := a.prune(ctx, owner, current)
+	a.forgetOthers(client.ObjectKeyFromObject(owner), wanted)
 	return append(changes, pruned...), errors.Join(append(errs, err)...)
+}
+
+// forgetOthers drops the cached state of the owner's objects that are no longer wanted, also of those
+// that another client deleted.
+func (a *Applier) forgetOthers(owner types.NamespacedName, wanted []lifecycle.Object) {
+	a.cache.removeIf(owner, func(id identity) bool {
+		return !slices.ContainsFunc(wanted, func(obj lifecycle.Object) bool {
+			if obj.GetName() != id.name {
+				return false
+			}
+			gvk, err := apiutil.GVKForObject(obj, a.client.Scheme())
+			return err == nil && gvk.Group == id.group && gvk.Kind == id.kind
+		})
+	})
 }
 
 // Forget drops the cached state of the owner.
 func (a *Applier) Forget(owner types.NamespacedName) { a.cache.removeOwner(owner) }
 
-// identity names an object within its namespace.
-type identity struct{ kind, name string }
+// identity names an object within its namespace. Kinds of two groups may have the same name.
+type identity struct{ group, kind, name string }
 
 // String returns the identity as Kind/Name.
 func (i identity) String() string { return i.kind + "/" + i.name }
@@ -182,16 +202,16 @@ func (a *Applier) current(ctx context.Context, owner client.Object) (map[identit
 		return current, nil // an object without a UID does not exist yet and owns nothing
 	}
 	for _, kind := range a.owned {
-		list, gvk, err := listFor(a.client.Scheme(), kind)
+		list, of, err := listFor(a.client.Scheme(), kind)
 		if err != nil {
 			return nil, err
 		}
 		err = a.client.List(ctx, list, client.InNamespace(owner.GetNamespace()),
 			client.MatchingFields{OwnerIndex: string(owner.GetUID())}, client.UnsafeDisableDeepCopy)
 		if err != nil {
-			return nil, fmt.Errorf("cannot list %s: %w", gvk, err)
+			return nil, fmt.Errorf("cannot list %s: %w", of.Kind, err)
 		}
-		each(list, func(obj client.Object) { current[identity{gvk, obj.GetName()}] = obj })
+		each(list, func(obj client.Object) { current[identity{of.Group, of.Kind, obj.GetName()}] = obj })
 	}
 	return current, nil
 }
@@ -201,17 +221,17 @@ func (a *Applier) current(ctx context.Context, owner client.Object) (map[identit
 func (a *Applier) ensure(
 	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object,
 ) (*Change, error) {
-	kind, sum, err := a.fingerprint(wanted)
+	id, sum, err := a.fingerprint(wanted)
 	if err != nil {
 		return nil, err
 	}
-	id := identity{kind, wanted.GetName()}
 	existing := current[id]
 	delete(current, id)
 	switch {
 	case existing == nil:
 	case existing.GetDeletionTimestamp() != nil:
-		return nil, goingError(kind, existing)
+		return nil, goingError(id.kind, existing)
+	case a.cache.isDue(client.ObjectKeyFromObject(owner), id, a.now()):
 	case a.cache.unchanged(client.ObjectKeyFromObject(owner), id, existing, sum):
 		return nil, nil
 	}
@@ -223,7 +243,7 @@ func (a *Applier) ensure(
 	if existing == nil {
 		return a.create(ctx, owner, d)
 	}
-	return a.compare(ctx, owner, d, existing)
+	return a.compare(ctx, owner, d.over(existing), existing)
 }
 
 // compare writes the object if it differs from its declaration.
@@ -236,7 +256,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	if err != nil {
 		return nil, err
 	}
-	key, id := client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}
+	key, id := client.ObjectKeyFromObject(owner), d.identity()
 	if len(fields) == 0 {
 		a.cache.record(key, id, existing, d.fingerprint)
 		return nil, nil
@@ -252,7 +272,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	if err != nil || written == existing.GetResourceVersion() {
 		return nil, err
 	}
-	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: fields, Redeclared: redeclared}, nil
+	return &Change{Verb: VerbConfigured, Kind: d.kind, Name: d.name(), Fields: fields, Redeclared: redeclared}, nil
 }
 
 // CreateOnlyVersion is a resourceVersion that no object has: etcd's revision counter is at 1 before
@@ -289,14 +309,14 @@ func (a *Applier) takeOver(ctx context.Context, owner client.Object, d declared)
 	if _, err = a.write(ctx, owner, d, client.ForceOwnership); err != nil {
 		return nil, err
 	}
-	return &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}, nil
+	return &Change{Verb: VerbConfigured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}, nil
 }
 
 func created(d declared, err error) *Change {
 	if err != nil {
 		return nil
 	}
-	return &Change{Verb: Created, Kind: d.kind, Name: d.name()}
+	return &Change{Verb: VerbCreated, Kind: d.kind, Name: d.name()}
 }
 
 // write applies the object and returns its new resourceVersion.
@@ -316,7 +336,11 @@ func (a *Applier) write(ctx context.Context, owner client.Object, d declared, op
 	written.SetResourceVersion(u.GetResourceVersion())
 	key := client.ObjectKeyFromObject(owner)
 	a.tracker.Wrote(key, written)
-	a.cache.record(key, identity{d.kind, d.name()}, written, d.fingerprint)
+	if fields := a.overriddenFields(d, u); len(fields) > 0 {
+		a.cache.recordOverridden(key, d.identity(), written, d.fingerprint, fields, a.now())
+	} else {
+		a.cache.record(key, d.identity(), written, d.fingerprint)
+	}
 	return u.GetResourceVersion(), nil
 }
 
@@ -335,27 +359,31 @@ func (a *Applier) prune(ctx context.Context, owner client.Object, current map[id
 			continue
 		}
 		a.tracker.Deleted(client.ObjectKeyFromObject(owner), obj)
-		a.cache.remove(client.ObjectKeyFromObject(owner), id)
-		changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name, Redeclared: true})
+		changes = append(changes, Change{Verb: VerbPruned, Kind: id.kind, Name: id.name, Redeclared: true})
 	}
 	sortChanges(changes)
 	return changes, errors.Join(errs...)
 }
 
-func listFor(s *runtime.Scheme, kind client.Object) (client.ObjectList, string, error) {
+// listFor returns an empty list of the kind as the cache fills it, and the kind.
+func listFor(s *runtime.Scheme, kind client.Object) (client.ObjectList, schema.GroupVersionKind, error) {
 	gvk, err := apiutil.GVKForObject(kind, s)
 	if err != nil {
-		return nil, "", err
+		return nil, gvk, err
 	}
-	listKind := gvk
-	listKind.Kind += "List"
+	listKind := gvk.GroupVersion().WithKind(gvk.Kind + "List")
+	if _, ok := kind.(runtime.Unstructured); ok {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(listKind)
+		return list, gvk, nil
+	}
 	obj, err := s.New(listKind)
 	if err != nil {
-		return nil, "", err
+		return nil, gvk, err
 	}
 	list, ok := obj.(client.ObjectList)
 	if !ok {
-		return nil, "", fmt.Errorf("%s is not a list", listKind)
+		return nil, gvk, fmt.Errorf("%s is not a list", listKind)
 	}
-	return list, gvk.Kind, nil
+	return list, gvk, nil
 }

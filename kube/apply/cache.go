@@ -1,7 +1,9 @@
 package apply
 
 import (
+	"maps"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +25,11 @@ type cacheEntry struct {
 	sum     fingerprint
 	// content is the declaration of an object that another manager changed.
 	content *unstructured.Unstructured
+	// overridden are the fields that an admission webhook changed; retry is when to apply them
+	// again, and delay the time from the last attempt until then.
+	overridden []string
+	retry      time.Time
+	delay      time.Duration
 }
 
 func (m *appliedCache) record(owner types.NamespacedName, id identity, obj client.Object, sum fingerprint) {
@@ -79,11 +86,11 @@ func (m *appliedCache) get(owner types.NamespacedName, id identity) (cacheEntry,
 	return n, ok
 }
 
-// remove removes an object that is no longer declared.
-func (m *appliedCache) remove(owner types.NamespacedName, id identity) {
+// removeIf removes the objects of the owner that satisfy the predicate.
+func (m *appliedCache) removeIf(owner types.NamespacedName, is func(identity) bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.entries[owner], id)
+	maps.DeleteFunc(m.entries[owner], func(id identity, _ cacheEntry) bool { return is(id) })
 }
 
 func (m *appliedCache) removeOwner(owner types.NamespacedName) {

@@ -2,11 +2,16 @@ package apply
 
 import (
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // stored is a Deployment as the cache shows it some time after Governor wrote it.
@@ -44,7 +49,7 @@ func TestAppliedCacheDetectsChanges(t *testing.T) {
 		"Fields":     {"Governor no longer owns the same fields", func(d *appsv1.Deployment) { d.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1("{}") }, false},
 		"Another":    {"it was recreated", func(d *appsv1.Deployment) { d.UID = "v" }, false},
 	}
-	owner, id := types.NamespacedName{Name: "web"}, identity{"Deployment", "web"}
+	owner, id := types.NamespacedName{Name: "web"}, identity{"", "Deployment", "web"}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			var m appliedCache
@@ -74,7 +79,7 @@ func TestAppliedCacheComparesUnknownVersions(t *testing.T) {
 	for name, versions := range map[string][]client.Object{"NeverSeen": {stored(later)}, "NoGeneration": {stored(old), stored(func(d *appsv1.Deployment) { old(d); later(d) })}} {
 		t.Run(name, func(t *testing.T) {
 			var m appliedCache
-			owner, id := types.NamespacedName{Name: "web"}, identity{"Deployment", "web"}
+			owner, id := types.NamespacedName{Name: "web"}, identity{"", "Deployment", "web"}
 			m.record(owner, id, stored(nil), fingerprint{})
 			for i, obj := range versions {
 				if got, last := m.unchanged(owner, id, obj, fingerprint{}), i == len(versions)-1; got == last {
@@ -86,7 +91,7 @@ func TestAppliedCacheComparesUnknownVersions(t *testing.T) {
 }
 
 func TestAppliedCacheDetectsNewDeclaration(t *testing.T) {
-	owner, id, was, is := types.NamespacedName{Name: "o"}, identity{"ConfigMap", "config"}, fingerprint{1}, fingerprint{2}
+	owner, id, was, is := types.NamespacedName{Name: "o"}, identity{"", "ConfigMap", "config"}, fingerprint{1}, fingerprint{2}
 	var m appliedCache
 	if m.declaredOtherwise(owner, id, is) {
 		t.Error("the declaration of an earlier operator process counts as known")
@@ -94,5 +99,18 @@ func TestAppliedCacheDetectsNewDeclaration(t *testing.T) {
 	m.record(owner, id, stored(nil), was)
 	if m.declaredOtherwise(owner, id, was) || !m.declaredOtherwise(owner, id, is) {
 		t.Error("only the declaration counts, not later writes")
+	}
+}
+
+// An overridden object that another client deleted, and that is no longer wanted, causes no further reconcile.
+func TestForgottenOverride(t *testing.T) {
+	now, owner := time.Unix(1000, 0), types.NamespacedName{Name: "web"}
+	a := New("web", fake.NewClientBuilder().Build(), nil, nil, nil, nil, func() time.Time { return now })
+	for _, name := range []string{"kept", "gone"} {
+		a.cache.recordOverridden(owner, identity{"apps", "Deployment", name}, stored(nil), fingerprint{}, []string{"spec"}, now)
+	}
+	a.forgetOthers(owner, []lifecycle.Object{&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "kept"}}, &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "gone"}}})
+	if all, _ := a.Overridden(owner); len(all) != 1 || all[0].Name != "kept" {
+		t.Errorf("overridden are %v", all)
 	}
 }

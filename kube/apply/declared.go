@@ -4,9 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -19,6 +21,7 @@ import (
 // declared is an object reduced to the fields that its author set, with owner and labels.
 type declared struct {
 	kind, ownerKind string
+	group           string // of the kind
 	content         *unstructured.Unstructured
 	fingerprint     fingerprint
 	version         string // the only version to write over; empty means any
@@ -27,9 +30,16 @@ type declared struct {
 
 func (d declared) name() string { return d.content.GetName() }
 
-// newObject returns an empty object of the same Go type, which is the type in the cache.
+func (d declared) identity() identity { return identity{d.group, d.kind, d.name()} }
+
+// newObject returns an empty object of the same Go type, which is the type in the cache. An
+// unstructured one says its kind.
 func (d declared) newObject() client.Object {
-	return reflect.New(reflect.TypeOf(d.sample).Elem()).Interface().(client.Object)
+	obj := reflect.New(reflect.TypeOf(d.sample).Elem()).Interface().(client.Object)
+	if _, ok := obj.(runtime.Unstructured); ok {
+		obj.GetObjectKind().SetGroupVersionKind(d.sample.GetObjectKind().GroupVersionKind())
+	}
+	return obj
 }
 
 func (a *Applier) declare(owner client.Object, wanted lifecycle.Object) (declared, error) {
@@ -62,7 +72,23 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 	}
 	u := &unstructured.Unstructured{Object: content}
 	u.SetGroupVersionKind(gvk)
-	return declared{kind: gvk.Kind, ownerKind: ownerKind.Kind, content: u, sample: obj, version: version}, nil
+	return declared{kind: gvk.Kind, group: gvk.Group, ownerKind: ownerKind.Kind, content: u, sample: obj, version: version}, nil
+}
+
+// over returns the declaration for an object that exists. Users may choose the type of a Service,
+// except ExternalName: with it clients reach a foreign name instead of the pods, although no
+// field that Governor declares has changed.
+func (d declared) over(existing client.Object) declared {
+	spec, ok := d.content.Object["spec"].(map[string]any)
+	if ok && isExternalName(existing) && spec["type"] == nil {
+		spec["type"] = string(corev1.ServiceTypeClusterIP)
+	}
+	return d
+}
+
+func isExternalName(obj client.Object) bool {
+	service, ok := obj.(*corev1.Service)
+	return ok && service.Spec.Type == corev1.ServiceTypeExternalName
 }
 
 // fingerprint identifies the content of a wanted object. It is computed before anything is
@@ -70,10 +96,10 @@ func declare(scheme *runtime.Scheme, owner, obj client.Object) (declared, error)
 // include the resourceVersion to write over.
 type fingerprint [sha256.Size]byte
 
-func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerprint, err error) {
+func (a *Applier) fingerprint(wanted lifecycle.Object) (id identity, sum fingerprint, err error) {
 	gvk, err := apiutil.GVKForObject(wanted, a.client.Scheme())
 	if err != nil {
-		return "", sum, err
+		return id, sum, err
 	}
 	if wanted.GetResourceVersion() != "" {
 		wanted = wanted.DeepCopyObject().(lifecycle.Object)
@@ -81,9 +107,9 @@ func (a *Applier) fingerprint(wanted lifecycle.Object) (kind string, sum fingerp
 	}
 	hash := sha256.New() // the encoder writes from a buffer that it reuses; Marshal would copy it
 	if err := json.NewEncoder(hash).Encode(wanted); err != nil {
-		return "", sum, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, wanted.GetName(), err)
+		return id, sum, fmt.Errorf("cannot encode %s %q: %w", gvk.Kind, wanted.GetName(), err)
 	}
-	return gvk.Kind, fingerprint(hash.Sum(nil)), nil
+	return identity{gvk.Group, gvk.Kind, wanted.GetName()}, fingerprint(hash.Sum(nil)), nil
 }
 
 func (a *Applier) setLabels(owner, obj client.Object) {
@@ -107,8 +133,27 @@ func declaredFields(obj client.Object) (map[string]any, error) {
 		return nil, err
 	}
 	delete(content, "status")
+	if _, ok := obj.(runtime.Unstructured); ok {
+		dropNulls(content)
+		return content, nil
+	}
 	dropUnset(reflect.ValueOf(obj), content)
 	return content, nil
+}
+
+// dropNulls does the same for an object without a Go type, whose author wrote what it has.
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, field any) bool { return field == nil })
+		for _, field := range v {
+			dropNulls(field)
+		}
+	case []any:
+		for _, item := range v {
+			dropNulls(item)
+		}
+	}
 }
 
 func dropUnset(v reflect.Value, encoded any) {

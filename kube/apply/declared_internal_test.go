@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -47,6 +48,18 @@ func TestAuthored(t *testing.T) {
 				"volumes": []any{map[string]any{"name": "v", "emptyDir": map[string]any{}}},
 			}},
 		},
+	}
+	cases["Unstructured"] = struct {
+		reason string
+		obj    client.Object
+		want   map[string]any
+	}{
+		"null is not set, and emptiness is",
+		&unstructured.Unstructured{Object: map[string]any{
+			"metadata": map[string]any{"name": "x", "creationTimestamp": nil}, "status": map[string]any{"a": "b"},
+			"spec": map[string]any{"none": nil, "empty": map[string]any{}, "list": []any{map[string]any{"none": nil, "n": int64(1)}}},
+		}},
+		map[string]any{"metadata": meta, "spec": map[string]any{"empty": map[string]any{}, "list": []any{map[string]any{"n": int64(1)}}}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,13 +31,7 @@ func (c *Comparer) Differs(owner client.Object, wanted lifecycle.Object, existin
 	if err != nil {
 		return nil, err
 	}
-	should, err := c.types.ObjectToTyped(d.content)
-	if err != nil {
-		return nil, fmt.Errorf("%s %q does not fit its schema: %w", d.kind, d.name(), err)
-	}
-	live := existing.DeepCopyObject().(client.Object)
-	live.GetObjectKind().SetGroupVersionKind(d.content.GroupVersionKind())
-	is, err := c.types.ObjectToTyped(live)
+	should, is, err := c.typed(d, existing)
 	if err != nil {
 		return nil, err
 	}
@@ -50,4 +44,16 @@ func (c *Comparer) Differs(owner client.Object, wanted lifecycle.Object, existin
 		return nil, err
 	}
 	return paths(found.Added.Union(found.Modified).Difference(identifying)), nil
+}
+
+// typed returns the declaration and the existing object with their schema.
+func (c *Comparer) typed(d declared, existing client.Object) (should, is *typed.TypedValue, err error) {
+	should, err = c.types.ObjectToTyped(d.content)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s %q does not fit its schema: %w", d.kind, d.name(), err)
+	}
+	live := existing.DeepCopyObject().(client.Object)
+	live.GetObjectKind().SetGroupVersionKind(d.content.GroupVersionKind())
+	is, err = c.types.ObjectToTyped(live)
+	return should, is, err
 }

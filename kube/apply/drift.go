@@ -23,8 +23,8 @@ type Drift struct {
 	Name string
 	// Fields are the fields that were changed or removed; none if the object is missing.
 	Fields []string
-	// Managers are the field managers that own the fields now; none if the API server records no
-	// manager, as for a removed field.
+	// Managers are the field managers that own the fields now, or an admission webhook; none if the
+	// API server records no manager, as for a removed field.
 	Managers []string
 }
 
@@ -62,17 +62,17 @@ func (a *Applier) FindDrift(ctx context.Context, owner client.Object, wanted []l
 }
 
 func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current map[identity]client.Object, provided bool) (*Drift, error) {
-	kind, sum, err := a.fingerprint(wanted)
+	id, sum, err := a.fingerprint(wanted)
 	if err != nil {
 		return nil, err
 	}
-	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
+	key := client.ObjectKeyFromObject(owner)
 	existing := current[id]
 	if existing == nil {
 		if _, known := a.cache.get(key, id); !known && !provided {
 			return nil, nil
 		}
-		return &Drift{Kind: kind, Name: id.name}, nil
+		return &Drift{Kind: id.kind, Name: id.name}, nil
 	}
 	if a.cache.unchanged(key, id, existing, sum) {
 		return nil, nil
@@ -81,6 +81,7 @@ func (a *Applier) drift(owner client.Object, wanted lifecycle.Object, current ma
 	if err != nil {
 		return nil, err
 	}
+	d = d.over(existing)
 	d.fingerprint = sum
 	foreign, err := a.foreignFields(key, d, existing)
 	if err != nil || foreign.Empty() {
@@ -125,7 +126,7 @@ func (a *Applier) Names(objects []lifecycle.Object) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, identity{gvk.Kind, obj.GetName()}.String())
+		all = append(all, identity{gvk.Group, gvk.Kind, obj.GetName()}.String())
 	}
 	slices.Sort(all)
 	return all, nil
@@ -134,15 +135,15 @@ func (a *Applier) Names(objects []lifecycle.Object) ([]string, error) {
 func (a *Applier) applyAround(
 	ctx context.Context, owner client.Object, wanted lifecycle.Object, current map[identity]client.Object, provided []string,
 ) (*Change, *Drift, error) {
-	kind, sum, err := a.fingerprint(wanted)
+	id, sum, err := a.fingerprint(wanted)
 	if err != nil {
 		return nil, nil, err
 	}
-	id, key := identity{kind, wanted.GetName()}, client.ObjectKeyFromObject(owner)
+	key := client.ObjectKeyFromObject(owner)
 	existing := current[id]
 	n, known := a.cache.get(key, id)
 	if existing == nil && !alwaysRepaired(wanted) && (known && n.sum == sum || !known && slices.Contains(provided, id.String())) {
-		return nil, &Drift{Kind: kind, Name: id.name}, nil
+		return nil, &Drift{Kind: id.kind, Name: id.name}, nil
 	}
 	if existing == nil || existing.GetDeletionTimestamp() != nil || alwaysRepaired(wanted) || a.cache.unchanged(key, id, existing, sum) {
 		change, err := a.ensure(ctx, owner, wanted, current)
@@ -153,6 +154,7 @@ func (a *Applier) applyAround(
 	if err != nil {
 		return nil, nil, err
 	}
+	d = d.over(existing)
 	d.fingerprint = sum
 	foreign, err := a.foreignFields(key, d, existing)
 	if err != nil {
@@ -176,7 +178,7 @@ func (a *Applier) applyExcept(ctx context.Context, owner client.Object, d declar
 	if err != nil {
 		return nil, err
 	}
-	key, id := client.ObjectKeyFromObject(owner), identity{d.kind, d.name()}
+	key, id := client.ObjectKeyFromObject(owner), d.identity()
 	own := all.Leaves().Difference(foreign)
 	var change *Change
 	if !own.Empty() {
@@ -187,7 +189,7 @@ func (a *Applier) applyExcept(ctx context.Context, owner client.Object, d declar
 		if _, err := a.write(ctx, owner, rest, client.ForceOwnership); err != nil {
 			return nil, err
 		}
-		change = &Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(own)}
+		change = &Change{Verb: VerbConfigured, Kind: d.kind, Name: d.name(), Fields: paths(own)}
 	}
 	a.cache.recordDrift(key, id, existing.GetUID(), d)
 	return change, nil
@@ -217,7 +219,7 @@ func (a *Applier) foreignFields(key types.NamespacedName, d declared, existing c
 	if err != nil || all.Empty() {
 		return all, err
 	}
-	n, known := a.cache.get(key, identity{d.kind, d.name()})
+	n, known := a.cache.get(key, d.identity())
 	if known && n.sum == d.fingerprint && n.uid == existing.GetUID() {
 		return all.Leaves(), nil
 	}

@@ -58,7 +58,7 @@ func (a *Applier) dryRun(
 	if err != nil {
 		return nil, err
 	}
-	id := identity{d.kind, wanted.GetName()}
+	id := d.identity()
 	existing := current[id]
 	delete(current, id)
 	if existing == nil {
@@ -66,17 +66,17 @@ func (a *Applier) dryRun(
 		if err != nil || found != nil {
 			return relabeled(d), err
 		}
-		return &Prediction{Change: Change{Verb: Created, Kind: d.kind, Name: d.name()}}, nil
+		return &Prediction{Change: Change{Verb: VerbCreated, Kind: d.kind, Name: d.name()}}, nil
 	}
 	if existing.GetDeletionTimestamp() != nil {
 		return nil, goingError(d.kind, existing)
 	}
-	return a.dryRunUpdate(d, existing)
+	return a.dryRunUpdate(d.over(existing), existing)
 }
 
 // relabeled returns the change of an object of the owner that has lost its labels.
 func relabeled(d declared) *Prediction {
-	return &Prediction{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}}
+	return &Prediction{Change: Change{Verb: VerbConfigured, Kind: d.kind, Name: d.name(), Fields: []string{"metadata.labels"}}}
 }
 
 func (a *Applier) dryRunUpdate(d declared, existing client.Object) (*Prediction, error) {
@@ -84,7 +84,7 @@ func (a *Applier) dryRunUpdate(d declared, existing client.Object) (*Prediction,
 	if err != nil || set.Empty() {
 		return nil, err
 	}
-	f := &Prediction{Change: Change{Verb: Configured, Kind: d.kind, Name: d.name(), Fields: paths(set)}}
+	f := &Prediction{Change: Change{Verb: VerbConfigured, Kind: d.kind, Name: d.name(), Fields: paths(set)}}
 	if d.kind == "Secret" {
 		return f, nil
 	}
@@ -155,7 +155,7 @@ func toPrune(current map[identity]client.Object) []Prediction {
 	var changes []Change
 	for id, obj := range current {
 		if isApplied(obj) && obj.GetDeletionTimestamp() == nil {
-			changes = append(changes, Change{Verb: Pruned, Kind: id.kind, Name: id.name})
+			changes = append(changes, Change{Verb: VerbPruned, Kind: id.kind, Name: id.name})
 		}
 	}
 	sortChanges(changes)

@@ -54,5 +54,5 @@ func identified(s *runtime.Scheme, owner, sample client.Object) (declared, error
 	ownerKind, err := apiutil.GVKForObject(owner, s)
 	name := &unstructured.Unstructured{Object: map[string]any{}}
 	name.SetName(sample.GetName())
-	return declared{kind: gvk.Kind, ownerKind: ownerKind.Kind, content: name, sample: sample}, err
+	return declared{kind: gvk.Kind, group: gvk.Group, ownerKind: ownerKind.Kind, content: name, sample: sample}, err
 }

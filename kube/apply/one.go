@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,31 +20,40 @@ import (
 // and only another Step changes it. An object of that name with another owner stays
 // untouched: the result is a [ForeignError] or a [StillDeletingError].
 func Object(ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object) error {
+	_, err := Answer(ctx, c, live, owner, wanted)
+	return err
+}
+
+// Answer is [Object], and returns what the API server has stored, or would store with
+// [client.DryRunAll]: admission webhooks and policies may have changed it.
+func Answer(
+	ctx context.Context, c client.Client, live client.Reader, owner client.Object, wanted lifecycle.Object, options ...client.ApplyOption,
+) (*unstructured.Unstructured, error) {
 	d, err := declare(c.Scheme(), owner, wanted.DeepCopyObject().(client.Object))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	options := []client.ApplyOption{client.FieldOwner(Manager)}
+	options = append(options, client.FieldOwner(Manager))
 	existing := d.newObject()
 	err = live.Get(ctx, client.ObjectKey{Namespace: owner.GetNamespace(), Name: d.name()}, existing)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.content.SetResourceVersion(CreateOnlyVersion)
 	case err != nil:
-		return fmt.Errorf("cannot read the owner of %s %q: %w", d.kind, d.name(), err)
+		return nil, fmt.Errorf("cannot read the owner of %s %q: %w", d.kind, d.name(), err)
 	default:
 		if err := checkOwnership(wanted.GetLabels()[lifecycle.LabelApp], owner, d, existing); err != nil {
-			return err
+			return nil, err
 		}
 		if err := checkOwnerNotDeleting(ctx, live, c.Scheme(), owner, existing); err != nil {
-			return err
+			return nil, err
 		}
 		options = append(options, client.ForceOwnership)
 	}
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(d.content), options...); err != nil {
-		return fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)
+		return nil, fmt.Errorf("cannot apply %s %q: %w", d.kind, d.name(), err)
 	}
-	return nil
+	return d.content, nil
 }
 
 // checkOwnerNotDeleting returns an error if the object has no controller because its owner

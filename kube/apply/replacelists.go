@@ -16,7 +16,7 @@ import (
 
 // listManager is the field manager of the rare repair that replaces whole lists. It owns
 // fields only until that repair is done.
-const listManager = Manager + "-mend"
+const listManager = Manager + "-lists"
 
 // replaceLists repairs drift that server-side apply cannot repair. Another manager owns a
 // list entry whose key it changed, and the declared entry beside it makes the object

@@ -78,6 +78,8 @@ const (
 	ReasonWrongUsages = "WrongUsages"
 	// ReasonUntrusted means that no authority of the Secret has signed the certificate.
 	ReasonUntrusted = "Untrusted"
+	// ReasonNotYetValid means that the validity begins later than clocks may differ.
+	ReasonNotYetValid = "NotYetValid"
 	// ReasonExpired means that the certificate is not valid at this time.
 	ReasonExpired = "Expired"
 	// ReasonNearEnd means that two thirds of the certificate's life are over.

@@ -26,6 +26,8 @@ func planLeaf(r Request, by *authority, now time.Time) leaf {
 	switch {
 	case fault != "":
 		l.reason = fault
+	case lifetimeOf(c).isEarly(now) && by.signer != nil && !lifetimeOfPair(by.signer).isEarly(now):
+		l.reason = ReasonNotYetValid
 	case by.revoked.hasSigned(c, by.trusted):
 		l.planRevoked(c, now)
 	case !lifetimeOf(c).isDue(now):
@@ -58,8 +60,7 @@ func (l *leaf) waitForSigner(inUse *x509.Certificate, now time.Time) time.Time {
 }
 
 // readLeaf returns the certificate of a leaf, or its fault. A certificate that is not valid
-// yet has no fault. Otherwise a wrong clock would replace it, and the new certificate would
-// be invalid once the clock is right.
+// yet has no fault: it proves which authorities its users trust.
 func readLeaf(r Request, trusted []*x509.Certificate, now time.Time) (*x509.Certificate, string) {
 	pair, fault := readPair(r.Data, lifecycle.KeyCertificate, lifecycle.KeyPrivate)
 	if fault != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/governor-dev/governor/kube/pki"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -22,7 +23,7 @@ const (
 
 func TestPlan(t *testing.T) {
 	fresh, other := world{}.after(t, noon), world{}.after(t, noon)
-	preparing := fresh.after(t, after(7, 0))
+	preparing, ahead := fresh.after(t, after(7, 0)), fresh.after(t, after(0, 270))
 	lateLeaf := func(c *x509.Certificate) { c.NotBefore, c.NotAfter = after(6, 300), after(7, 300) }
 	garbage := []byte("x")
 	cases := map[string]struct {
@@ -33,7 +34,9 @@ func TestPlan(t *testing.T) {
 	}{
 		"Nothing":        {"everything is made at once", world{}, noon, map[string]string{"ca": ReasonMissing, "a": ReasonMissing, "b": ReasonMissing}},
 		"Fresh":          {"a good certificate is kept", fresh, noon, nil},
-		"ClockBehind":    {"a wrong clock destroys nothing", fresh, after(-20, 0), nil},
+		"ClockBehind":    {"no certificate that it could issue would be good", fresh, after(-20, 0), nil},
+		"ClocksDiffer":   {"clocks of a cluster may differ", ahead, after(0, 270).Add(-pki.Skew), nil},
+		"ClockWasAhead":  {"members would refuse them for months", ahead, noon, map[string]string{"a": ReasonNotYetValid, "b": ReasonNotYetValid}},
 		"LeafGone":       {"only that one is made", fresh.without("a"), noon, map[string]string{"a": ReasonMissing}},
 		"LeafEmpty":      {"as if it were gone", fresh.with("a", crt, nil).with("a", key, nil), noon, map[string]string{"a": ReasonMissing}},
 		"GarbageCert":    {"a user's edit is repaired", fresh.with("a", crt, garbage), noon, map[string]string{"a": ReasonUnreadable}},
@@ -153,5 +156,19 @@ func TestEditedLeafAddsNoAuthority(t *testing.T) {
 	replaced := w.with("a", trust, other["ca"][crt]).without("ca")
 	if contains(parseBundle(replaced.after(t, noon)["b"][trust]), stranger) {
 		t.Error("a leaf added an authority that did not sign the leaf")
+	}
+}
+
+// Operators' clocks may differ by minutes. What a leader with another clock issues works at once,
+// and the next leader keeps it.
+func TestCertificatesOfAnotherClockWork(t *testing.T) {
+	for _, off := range []time.Duration{-10 * time.Minute, -time.Second, time.Second, 10 * time.Minute} {
+		w := world{}.after(t, noon.Add(off))
+		if err := w.call("a", "b", noon); err != nil {
+			t.Errorf("issued by a clock that is off by %s: %v", off, err)
+		}
+		if made, _ := w.turn(t, noon.Add(-off)); len(made.Issued) > 0 {
+			t.Errorf("issued by a clock that is off by %s, and issued again: %v", off, made.Issued)
+		}
 	}
 }

@@ -81,6 +81,10 @@ func (l *lifetime) due() time.Time { return l.begin.Add(l.end.Sub(l.begin) * 2 /
 
 func (l *lifetime) isDue(now time.Time) bool { return !now.Before(l.due()) }
 
+// isEarly reports that the certificate was issued with a clock that was ahead of now. Its users
+// refuse it until its validity begins, which may take months.
+func (l *lifetime) isEarly(now time.Time) bool { return l.begin.After(now.Add(pki.Skew)) }
+
 // issuedAt returns when the certificate was issued. It is valid since [pki.Skew] before.
 func (l *lifetime) issuedAt() time.Time { return l.begin.Add(pki.Skew) }
 

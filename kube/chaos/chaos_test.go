@@ -85,6 +85,27 @@ func TestDeleteTouchesOneObjectOfTheInstance(t *testing.T) {
 	}
 }
 
+// The members of the instance e-1 are e-1-0 and so on: none of them is a member of e.
+func TestASimilarNameIsNoMember(t *testing.T) {
+	c := newClient(t)
+	set := func(name string) metav1.OwnerReference {
+		return metav1.OwnerReference{APIVersion: "apps/v1", Kind: "StatefulSet", Name: name, UID: "s"}
+	}
+	err := errors.Join(
+		c.Create(t.Context(), &corev1.Pod{ObjectMeta: labelled("e-2-0", nil, set("e-2"))}),
+		c.Create(t.Context(), &corev1.Pod{ObjectMeta: labelled("e-1-0-0", map[string]string{lifecycle.LabelInstance: "e-1"}, set("e-1-0"))}),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := do(t, c, "pod-delete-background-all", 0); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]string{"e-1-0-0", "e-7-0", "other"}, podNames(t, c)); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAllTouchesNoBystander(t *testing.T) {
 	c := newClient(t)
 	if _, err := do(t, c, "pod-delete-background-all", 0); err != nil {

@@ -2,13 +2,17 @@ package chaos
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/util/cert"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/lifecycle/chaos"
@@ -92,6 +96,7 @@ var verbs = map[chaos.Verb]action{
 	chaos.VerbDelete: remove, chaos.VerbForceDelete: forceRemove, chaos.VerbEvict: evict,
 	chaos.VerbStripLabels: strip("labels"), chaos.VerbStripOwners: strip("ownerReferences"), chaos.VerbAddFinalizer: addFinalizer,
 	chaos.VerbPatch: patch, chaos.VerbPatchStatus: patchStatus, chaos.VerbReplace: replace, chaos.VerbSwap: swap, chaos.VerbIsolate: isolate,
+	chaos.VerbApply: applyForced, chaos.VerbClientApply: clientApply, chaos.VerbRecreate: recreate,
 }
 
 type undoing = func(context.Context) error
@@ -120,11 +125,26 @@ func patch(ctx context.Context, w work, o *unstructured.Unstructured) (undoing, 
 	if before := o.DeepCopy(); w.what.Lasts {
 		undo = func(ctx context.Context) error { return w.takeBack(ctx, before) }
 	}
-	return undo, w.client.Patch(ctx, o, client.RawPatch(w.what.PatchType(), []byte(w.what.Patch)), w.manager()...)
+	return undo, w.client.Patch(ctx, o, client.RawPatch(w.what.PatchType(), w.patch()), w.manager()...)
+}
+
+// patch is the patch with the present time, and with an authority that signed nothing.
+func (w work) patch() []byte {
+	text := w.what.Patch
+	if w.Clock != nil {
+		text = strings.ReplaceAll(text, "$NOW", w.Clock().UTC().Format(time.RFC3339))
+	}
+	if strings.Contains(text, "$CA") {
+		pem, _, err := cert.GenerateSelfSignedCertKey("chaos", nil, nil)
+		if err == nil { // otherwise the API server refuses the patch
+			text = strings.ReplaceAll(text, "$CA", base64.StdEncoding.EncodeToString(pem))
+		}
+	}
+	return []byte(text)
 }
 
 func patchStatus(ctx context.Context, w work, o *unstructured.Unstructured) (undoing, error) {
-	return nil, w.client.Status().Patch(ctx, o, client.RawPatch(w.what.PatchType(), []byte(w.what.Patch)))
+	return nil, w.client.Status().Patch(ctx, o, client.RawPatch(w.what.PatchType(), w.patch()))
 }
 
 func (w work) manager() []client.PatchOption {

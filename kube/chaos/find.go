@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +31,8 @@ type Instance struct {
 	OperatorNamespace string
 	// Manager is the field manager of all writes; empty leaves it to the API server.
 	Manager string
+	// Clock is the time for patches that have it; without it the API server refuses them.
+	Clock func() time.Time
 	// Spare reports whether an object of the instance is not to be touched; nil spares none.
 	Spare func(*unstructured.Unstructured) bool
 }
@@ -60,10 +64,13 @@ func (i Instance) Find(ctx context.Context, c client.Reader, kind chaos.Object) 
 
 func (i Instance) list(ctx context.Context, c client.Reader, kind chaos.Object) ([]unstructured.Unstructured, error) {
 	namespace := i.Key.Namespace
-	if kind.Scope == chaos.ScopeOperator {
+	if kind.Scope == chaos.ScopeOperator || kind.Scope == chaos.ScopeCluster {
 		if namespace = i.OperatorNamespace; namespace == "" {
 			return nil, nil
 		}
+	}
+	if kind.Scope == chaos.ScopeCluster {
+		namespace = ""
 	}
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind+"List"))
@@ -80,15 +87,26 @@ func (i Instance) owns(kind chaos.Object, o *unstructured.Unstructured, uid type
 	if foreign || isolates && o.GetKind() != chaos.Pod.Kind {
 		return false
 	}
-	if kind.Scope == chaos.ScopeOperator || o.GetLabels()[lifecycle.LabelInstance] == i.Key.Name {
+	if kind.Scope == chaos.ScopeOperator || kind.Scope == chaos.ScopeCluster {
+		return len(kind.Names) == 0 && kind.Scope == chaos.ScopeOperator || slices.Contains(kind.Names, o.GetName())
+	}
+	if o.GetLabels()[lifecycle.LabelInstance] == i.Key.Name {
 		return true
 	}
 	for _, owner := range o.GetOwnerReferences() {
-		if uid != "" && owner.UID == uid || owner.Kind == chaos.StatefulSet.Kind && strings.HasPrefix(owner.Name, i.Key.Name+"-") {
+		if uid != "" && owner.UID == uid || owner.Kind == chaos.StatefulSet.Kind && i.isMember(owner.Name) {
 			return true
 		}
 	}
 	return false
+}
+
+// isMember reports whether the name is that of a member's StatefulSet: the instance's name and a number.
+// Another instance may have such a name, and members e-1-0.
+func (i Instance) isMember(name string) bool {
+	number, ok := strings.CutPrefix(name, i.Key.Name+"-")
+	_, err := strconv.ParseUint(number, 10, 32)
+	return ok && err == nil
 }
 
 // uid is empty when the instance is gone.

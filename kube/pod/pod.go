@@ -2,7 +2,9 @@
 package pod
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +27,11 @@ type State struct {
 	// Detail is Kubernetes' message for Trouble, without the parts that change between
 	// retries.
 	Detail string
+	// Container is the name of the container that has the problem, if it is not a main one: it
+	// tells nothing of the application.
+	Container string
+	// Running reports that a main container runs.
+	Running bool
 	// Since is the time of the present state: ready, not ready, or unschedulable.
 	Since time.Time
 	// TerminationMessage is the message of the container's last termination, until the
@@ -35,8 +42,9 @@ type State struct {
 	LastTerminationMessage string
 }
 
-// Of returns the state of the pod and of its main container.
-func Of(p *corev1.Pod, container string) State {
+// Of returns the state of the pod and of its main containers. A problem of another container counts
+// if the main ones have none.
+func Of(p *corev1.Pod, containers ...string) State {
 	s := State{
 		Terminating: p.DeletionTimestamp != nil, Since: p.CreationTimestamp.Time,
 		Finished: p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
@@ -47,16 +55,67 @@ func Of(p *corev1.Pod, container string) State {
 		}
 	}
 	for _, c := range p.Status.Conditions {
-		if c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable {
+		if c.Type == corev1.PodScheduled && (c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulingGated) {
 			s.Problem, s.Detail, s.Since = lifecycle.PodProblemUnschedulable, strings.TrimSuffix(c.Message, "."), c.LastTransitionTime.Time
 		}
 	}
-	for _, c := range p.Status.ContainerStatuses {
-		if c.Name == container && !s.Ready {
+	if !s.Ready {
+		s.addContainers(p, containers)
+	}
+	return s
+}
+
+// addContainers adds the first problem of the main containers, otherwise that of another one.
+func (s *State) addContainers(p *corev1.Pod, containers []string) {
+	all := statuses(p)
+	for _, c := range all {
+		if !slices.Contains(containers, c.Name) {
+			continue
+		}
+		s.Running = s.Running || c.State.Running != nil
+		if s.Problem == lifecycle.PodProblemNone {
 			s.addContainer(c)
 		}
 	}
-	return s
+	for _, c := range p.Status.InitContainerStatuses {
+		s.addOther("init container", c)
+	}
+	for _, c := range all {
+		if !slices.Contains(containers, c.Name) {
+			s.addOther("container", c)
+		}
+	}
+}
+
+// statuses returns the containers' statuses with the images of the spec: after an edit of the pod the
+// kubelet goes on reporting the image that ran before.
+func statuses(p *corev1.Pod) []corev1.ContainerStatus {
+	all := slices.Clone(p.Status.ContainerStatuses)
+	for i := range all {
+		all[i].Image = cmp.Or(image(p.Spec, all[i].Name), all[i].Image)
+	}
+	return all
+}
+
+// ImageEdited reports that the container has run, and now has an image that is not the template's and
+// cannot be pulled: a user edited the pod. A pod that an admission webhook gave an image that
+// cannot be pulled has never run.
+func ImageEdited(p *corev1.Pod, template corev1.PodSpec, container string) bool {
+	if image(p.Spec, container) == image(template, container) {
+		return false
+	}
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(c corev1.ContainerStatus) bool {
+		return c.Name == container && c.State.Waiting != nil && pullFailed(c.State.Waiting.Reason) && c.LastTerminationState.Terminated != nil
+	})
+}
+
+func image(spec corev1.PodSpec, container string) string {
+	for _, c := range spec.Containers {
+		if c.Name == container {
+			return c.Image
+		}
+	}
+	return ""
 }
 
 // addContainer adds the container's problem. Kubernetes alternates between pulling and
@@ -72,16 +131,42 @@ func (s *State) addContainer(c corev1.ContainerStatus) {
 	if last != nil && c.State.Running == nil {
 		s.TerminationMessage = last.Message
 	}
+	s.addWaiting(c)
+	if s.Problem == lifecycle.PodProblemNone && last != nil && c.RestartCount > 1 {
+		s.Problem, s.Detail = lifecycle.PodProblemCrashLoopBackOff, exitsRepeatedly(c, last)
+	}
+}
+
+// addOther adds the problem of another container: an init container keeps the main one from
+// starting, a sidecar keeps the pod from being ready. It is no crash loop: nothing is known about
+// the application's data. An init container that has completed is ready.
+func (s *State) addOther(kind string, c corev1.ContainerStatus) {
+	if s.Problem != lifecycle.PodProblemNone || c.Ready {
+		return
+	}
+	s.addWaiting(c)
+	last := c.LastTerminationState.Terminated
+	if s.Problem == lifecycle.PodProblemNone && last != nil && last.ExitCode != 0 && c.RestartCount > 1 {
+		s.Problem, s.Detail = lifecycle.PodProblemContainerCannotStart, exitsRepeatedly(c, last)
+	}
+	if s.Problem != lifecycle.PodProblemNone {
+		s.Container, s.Detail = c.Name, fmt.Sprintf("%s %s: %s", kind, c.Name, s.Detail)
+	}
+}
+
+// addWaiting adds why the container waits, if that is a problem.
+func (s *State) addWaiting(c corev1.ContainerStatus) {
 	waiting := c.State.Waiting
 	switch {
 	case waiting != nil && pullFailed(waiting.Reason):
 		s.Problem, s.Detail = lifecycle.PodProblemImagePullBackOff, pullDetail(c.Image, waiting.Message)
 	case waiting != nil && cannotStart(waiting.Reason):
 		s.Problem, s.Detail = lifecycle.PodProblemContainerCannotStart, fmt.Sprintf("%s: %s", waiting.Reason, firstLine(waiting.Message))
-	case last != nil && c.RestartCount > 1:
-		s.Problem = lifecycle.PodProblemCrashLoopBackOff
-		s.Detail = fmt.Sprintf("%s exits repeatedly (%s, exit code %d)", c.Name, last.Reason, last.ExitCode)
 	}
+}
+
+func exitsRepeatedly(c corev1.ContainerStatus, last *corev1.ContainerStateTerminated) string {
+	return fmt.Sprintf("%s exits repeatedly (%s, exit code %d)", c.Name, last.Reason, last.ExitCode)
 }
 
 func pullFailed(reason string) bool {

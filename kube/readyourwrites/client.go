@@ -3,6 +3,7 @@ package readyourwrites
 import (
 	"context"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -39,6 +40,10 @@ func (c *trackingClient) wrote(ctx context.Context, obj client.Object, err error
 
 // Create implements client.Client.
 func (c *trackingClient) Create(ctx context.Context, obj client.Object, opts ...client.CreateOption) error {
+	o := (&client.CreateOptions{}).ApplyOptions(opts)
+	if err := mayWrite(ctx, o.DryRun); err != nil {
+		return err
+	}
 	if owner, ok := ctx.Value(ownerKey{}).(types.NamespacedName); ok {
 		labels := map[string]string{lifecycle.LabelApp: c.app, lifecycle.LabelInstance: owner.Name}
 		for k, v := range obj.GetLabels() {
@@ -49,7 +54,7 @@ func (c *trackingClient) Create(ctx context.Context, obj client.Object, opts ...
 		obj.SetLabels(labels)
 	}
 	err := c.Client.Create(ctx, obj, opts...)
-	if o := (client.CreateOptions{}); len(o.ApplyOptions(opts).DryRun) > 0 {
+	if len(o.DryRun) > 0 {
 		return err // a dry run creates nothing that a cache could show
 	}
 	return c.wrote(ctx, obj, err)
@@ -57,11 +62,17 @@ func (c *trackingClient) Create(ctx context.Context, obj client.Object, opts ...
 
 // Update implements client.Client.
 func (c *trackingClient) Update(ctx context.Context, obj client.Object, opts ...client.UpdateOption) error {
+	if err := mayWrite(ctx, (&client.UpdateOptions{}).ApplyOptions(opts).DryRun); err != nil {
+		return err
+	}
 	return c.changed(ctx, obj, c.Client.Update(ctx, obj, opts...))
 }
 
 // Patch implements client.Client.
 func (c *trackingClient) Patch(ctx context.Context, obj client.Object, patch client.Patch, opts ...client.PatchOption) error {
+	if err := mayWrite(ctx, (&client.PatchOptions{}).ApplyOptions(opts).DryRun); err != nil {
+		return err
+	}
 	return c.changed(ctx, obj, c.Client.Patch(ctx, obj, patch, opts...))
 }
 
@@ -78,18 +89,22 @@ func (c *trackingClient) changed(ctx context.Context, obj client.Object, err err
 // Apply implements client.Client. It records the object under its Go type in the cache,
 // not under the type of the apply configuration.
 func (c *trackingClient) Apply(ctx context.Context, obj runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+	dryRun := (&client.ApplyOptions{}).ApplyOptions(opts).DryRun
+	if err := mayWrite(ctx, dryRun); err != nil {
+		return err
+	}
 	if err := c.Client.Apply(ctx, obj, opts...); err != nil {
 		return err
 	}
 	applied, ok := obj.(client.Object)
-	if !ok {
+	if !ok || len(dryRun) > 0 {
 		return nil
 	}
-	blank, err := c.Scheme().New(applied.GetObjectKind().GroupVersionKind())
-	if err != nil {
-		return nil //nolint:nilerr // a kind without a Go type is in no cache
+	kind := applied.GetObjectKind().GroupVersionKind()
+	written := inForm(&unstructured.Unstructured{}, kind)
+	if typed, err := c.Scheme().New(kind); err == nil {
+		written = typed.(client.Object)
 	}
-	written := blank.(client.Object)
 	written.SetNamespace(applied.GetNamespace())
 	written.SetName(applied.GetName())
 	written.SetUID(applied.GetUID())
@@ -99,9 +114,20 @@ func (c *trackingClient) Apply(ctx context.Context, obj runtime.ApplyConfigurati
 
 // Delete implements client.Client.
 func (c *trackingClient) Delete(ctx context.Context, obj client.Object, opts ...client.DeleteOption) error {
+	if err := mayWrite(ctx, (&client.DeleteOptions{}).ApplyOptions(opts).DryRun); err != nil {
+		return err
+	}
 	err := c.Client.Delete(ctx, obj, opts...)
 	if owner, ok := ctx.Value(ownerKey{}).(types.NamespacedName); ok && err == nil {
 		c.tracker.Deleted(owner, obj)
 	}
 	return err
+}
+
+// DeleteAllOf implements client.Client.
+func (c *trackingClient) DeleteAllOf(ctx context.Context, obj client.Object, opts ...client.DeleteAllOfOption) error {
+	if err := mayWrite(ctx, (&client.DeleteAllOfOptions{}).ApplyOptions(opts).DryRun); err != nil {
+		return err
+	}
+	return c.Client.DeleteAllOf(ctx, obj, opts...)
 }

@@ -15,6 +15,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -110,14 +114,23 @@ func ref(obj client.Object) client.Object {
 	return s
 }
 
+// newObject returns an empty object of the kind, of the type that a cache has for it.
 func newObject(obj client.Object) client.Object {
+	if _, ok := obj.(runtime.Unstructured); ok {
+		return inForm(&unstructured.Unstructured{}, obj.GetObjectKind().GroupVersionKind())
+	}
 	b := reflect.New(reflect.TypeOf(obj).Elem()).Interface().(client.Object)
 	b.GetObjectKind().SetGroupVersionKind(obj.GetObjectKind().GroupVersionKind())
 	return b
 }
 
+// identity names the object and its kind, which of an unstructured one is not that of its Go type.
 func identity(obj client.Object) string {
-	return fmt.Sprintf("%T %s", obj, client.ObjectKeyFromObject(obj))
+	kind := fmt.Sprintf("%T", obj)
+	if _, ok := obj.(runtime.Unstructured); ok {
+		kind = obj.GetObjectKind().GroupVersionKind().GroupKind().String()
+	}
+	return kind + " " + client.ObjectKeyFromObject(obj).String()
 }
 
 // CaughtUp reports whether the cache shows every write made for the owner.
@@ -175,11 +188,9 @@ func (t *Tracker) isSeen(ctx context.Context, w write) (bool, error) {
 
 // shows reports whether the reader shows the write or a newer version.
 func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
-	got := newObject(w.object)
-	err := r.Get(ctx, client.ObjectKeyFromObject(w.object), got, client.UnsafeDisableDeepCopy)
-	var uncached *cache.ErrResourceNotCached
+	got, err := read(ctx, r, w.object)
 	switch {
-	case errors.As(err, &uncached):
+	case isUncached(err):
 		return true, nil // the client always reads such a kind from the API server
 	case apierrors.IsNotFound(err):
 		return w.version == "", nil
@@ -191,6 +202,38 @@ func shows(ctx context.Context, r client.Reader, w write) (bool, error) {
 	}
 	order, err := resourceversion.CompareResourceVersion(got.GetResourceVersion(), w.version)
 	return order >= 0, err
+}
+
+func isUncached(err error) bool {
+	var uncached *cache.ErrResourceNotCached
+	return errors.As(err, &uncached)
+}
+
+// read reads the object in the form in which the cache has its kind: as a Go type, the metadata
+// alone, or unstructured.
+func read(ctx context.Context, r client.Reader, obj client.Object) (client.Object, error) {
+	got := newObject(obj)
+	err := r.Get(ctx, client.ObjectKeyFromObject(obj), got, client.UnsafeDisableDeepCopy)
+	c, ok := r.(client.Client)
+	if !isUncached(err) || !ok {
+		return got, err
+	}
+	kind, err := c.GroupVersionKindFor(obj)
+	if err != nil {
+		return nil, err
+	}
+	for _, form := range []client.Object{&metav1.PartialObjectMetadata{}, &unstructured.Unstructured{}} {
+		got = inForm(form, kind)
+		if err = r.Get(ctx, client.ObjectKeyFromObject(obj), got, client.UnsafeDisableDeepCopy); !isUncached(err) {
+			break
+		}
+	}
+	return got, err
+}
+
+func inForm(form client.Object, kind schema.GroupVersionKind) client.Object {
+	form.GetObjectKind().SetGroupVersionKind(kind)
+	return form
 }
 
 // superseded reports whether a later change hides the write, so that the cache never shows

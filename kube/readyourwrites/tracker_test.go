@@ -2,13 +2,18 @@ package readyourwrites_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/kube/readyourwrites"
@@ -115,5 +120,59 @@ func TestIsOwnWrite(t *testing.T) {
 				t.Error("a write is reported as own twice")
 			}
 		})
+	}
+}
+
+// formReader is a cache that has ConfigMaps in one form only.
+type formReader struct {
+	client.Client
+	form    client.Object
+	version string
+}
+
+func (r *formReader) GroupVersionKindFor(runtime.Object) (schema.GroupVersionKind, error) {
+	return corev1.SchemeGroupVersion.WithKind("ConfigMap"), nil
+}
+
+func (r *formReader) Get(_ context.Context, key client.ObjectKey, out client.Object, _ ...client.GetOption) error {
+	if fmt.Sprintf("%T", out) != fmt.Sprintf("%T", r.form) {
+		return &cache.ErrResourceNotCached{}
+	}
+	out.SetName(key.Name)
+	out.SetUID("a")
+	out.SetResourceVersion(r.version)
+	return nil
+}
+
+// A write waits for the cache in whatever form that has the kind, and not if it does not have it.
+func TestCaughtUpInAnyForm(t *testing.T) {
+	owner := types.NamespacedName{Namespace: "ns", Name: "o"}
+	for name, form := range map[string]client.Object{
+		"Typed": &corev1.ConfigMap{}, "Metadata": &metav1.PartialObjectMetadata{}, "Unstructured": &unstructured.Unstructured{}, "None": nil,
+	} {
+		for shown, want := range map[string]bool{"9": form == nil, "10": true} {
+			tracker := readyourwrites.New(&formReader{form: form, version: shown}, &reader{}, time.Now)
+			tracker.Wrote(owner, version("a", "10"))
+			if got, err := tracker.CaughtUp(t.Context(), owner); got != want || err != nil {
+				t.Errorf("%s: the cache shows version %s: got %v, %v", name, shown, got, err)
+			}
+		}
+	}
+}
+
+// Two unstructured objects of one name are two writes if their kinds differ.
+func TestUnstructuredWritesAreOfTheirKind(t *testing.T) {
+	owner := types.NamespacedName{Namespace: "ns", Name: "o"}
+	of := func(kind string) client.Object {
+		u := &unstructured.Unstructured{}
+		u.SetGroupVersionKind(schema.GroupVersionKind{Group: "g", Version: "v1", Kind: kind})
+		u.SetName("c")
+		u.SetResourceVersion("10")
+		return u
+	}
+	tracker := readyourwrites.New(&reader{}, &reader{}, time.Now)
+	tracker.Wrote(owner, of("A"))
+	if tracker.IsOwnWrite(owner, of("B")) || !tracker.IsOwnWrite(owner, of("A")) {
+		t.Error("a write of one kind counts for another")
 	}
 }

@@ -29,8 +29,8 @@ import (
 // kept beyond it.
 const Limit = 10
 
-// Label marks a ControllerRevision of this package. Its value is the kind of the object,
-// in lower case.
+// Label marks a ControllerRevision that has the spec of an object. Its value is the kind of the
+// object, in lower case.
 const Label = "governor.dev/revision-of"
 
 // Annotations of a ControllerRevision.
@@ -44,7 +44,7 @@ const (
 	// AnnotationApplied names the objects that were applied for the spec when it settled,
 	// as Kind/Name, separated by commas. It is written where the policy only reports
 	// drift.
-	AnnotationApplied = "governor.dev/provided-objects"
+	AnnotationApplied = "governor.dev/applied-objects"
 	// AnnotationGeneration is the object's generation at which the spec was accepted.
 	AnnotationGeneration = "governor.dev/generation"
 )
@@ -61,8 +61,8 @@ type Revision struct {
 	By string `json:"by,omitempty"`
 	// Settled reports whether the object has settled with this spec.
 	Settled bool `json:"settled"`
-	// Provided names the objects that were applied for the spec; none if not recorded.
-	Provided []string `json:"provided,omitempty"`
+	// Applied names the objects that were applied for the spec; none if not recorded.
+	Applied []string `json:"applied,omitempty"`
 	// Digest identifies the spec.
 	Digest string `json:"digest"`
 	// APIVersion is the API version of Spec.
@@ -95,7 +95,7 @@ func ofMetadata(o metav1.Object, number int64) Revision {
 	return Revision{
 		Number: number, Generation: generation, At: o.GetCreationTimestamp().Time, By: annotations[AnnotationChangedBy],
 		Settled: annotations[AnnotationSettled] == "true", Digest: annotations[AnnotationDigest],
-		Provided: strings.FieldsFunc(annotations[AnnotationApplied], func(r rune) bool { return r == ',' }),
+		Applied: strings.FieldsFunc(annotations[AnnotationApplied], func(r rune) bool { return r == ',' }),
 	}
 }
 

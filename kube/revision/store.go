@@ -41,8 +41,8 @@ type newestRevision struct {
 	number  int64
 	digest  string
 	settled bool
-	// provided has the value of AnnotationProvided.
-	provided []string
+	// applied has the value of AnnotationApplied.
+	applied []string
 	// generation is a generation of the owner that has this spec; 0 if none is known.
 	generation int64
 	// lastSettled is the number of the newest revision that has settled; 0 if none has.
@@ -84,6 +84,14 @@ func (k *Store) Save(ctx context.Context, owner client.Object, by string, settle
 	return newest.number, k.settle(ctx, owner, newest, settled)
 }
 
+// NoteLost notes that all revisions of the owner were deleted. Its next one gets the number 2,
+// so that its revisions are not [Complete], also for the next operator.
+func (k *Store) NoteLost(owner client.Object) {
+	if k.newestOf(owner).number == 0 {
+		k.cacheNewest(client.ObjectKeyFromObject(owner), newestRevision{owner: owner.GetUID(), number: 1})
+	}
+}
+
 // Settled reports whether the owner has settled with its present spec since it was
 // declared.
 func (k *Store) Settled(ctx context.Context, owner client.Object) (bool, error) {
@@ -101,20 +109,20 @@ func (k *Store) HasCurrent(ctx context.Context, owner client.Object) (bool, erro
 // if not recorded.
 func (k *Store) AppliedObjects(ctx context.Context, owner client.Object) ([]string, error) {
 	now, err := k.current(ctx, owner)
-	return now.provided, err
+	return now.applied, err
 }
 
 // RecordApplied records the objects applied for the newest revision, unless they are recorded
 // already.
-func (k *Store) RecordApplied(ctx context.Context, owner client.Object, provided []string) error {
+func (k *Store) RecordApplied(ctx context.Context, owner client.Object, applied []string) error {
 	now, err := k.current(ctx, owner)
-	if err != nil || now.number == 0 || slices.Equal(now.provided, provided) {
+	if err != nil || now.number == 0 || slices.Equal(now.applied, applied) {
 		return err
 	}
-	if err := k.annotate(ctx, owner, now.number, AnnotationApplied, strings.Join(provided, ",")); err != nil {
+	if err := k.annotate(ctx, owner, now.number, AnnotationApplied, strings.Join(applied, ",")); err != nil {
 		return fmt.Errorf("cannot record the objects applied for revision %d: %w", now.number, err)
 	}
-	now.provided = provided
+	now.applied = applied
 	k.cacheNewest(client.ObjectKeyFromObject(owner), now)
 	return nil
 }
@@ -247,7 +255,7 @@ func (k *Store) cacheRevision(c *metav1.PartialObjectMetadata) {
 	}
 	r := ofMetadata(c, numberOf(c.Name))
 	k.cacheNewest(types.NamespacedName{Namespace: c.Namespace, Name: owner.Name},
-		newestRevision{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, provided: r.Provided})
+		newestRevision{owner: owner.UID, number: r.Number, digest: r.Digest, settled: r.Settled, applied: r.Applied})
 }
 
 // add creates a revision, and deletes those that would exceed Limit. It deletes first, so that

@@ -162,17 +162,17 @@ func TestNoteRecordsAppliedObjects(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, s := range []struct {
-		provided []string
-		writes   int
+		applied []string
+		writes  int
 	}{
 		{[]string{"Service/d"}, 1}, {[]string{"Service/d"}, 0}, {[]string{"ConfigMap/d", "Service/d"}, 1}, {[]string{"ConfigMap/d", "Service/d"}, 0},
 	} {
 		before := c.writes
-		if err := k.RecordApplied(t.Context(), owner(1, "a"), s.provided); err != nil || c.writes-before != s.writes {
+		if err := k.RecordApplied(t.Context(), owner(1, "a"), s.applied); err != nil || c.writes-before != s.writes {
 			t.Errorf("%d: %d writes, %v", i, c.writes-before, err)
 		}
 		for _, store := range []*revision.Store{k, newStore(c)} {
-			if got, err := store.AppliedObjects(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.provided) {
+			if got, err := store.AppliedObjects(t.Context(), owner(1, "a")); err != nil || !slices.Equal(got, s.applied) {
 				t.Errorf("%d: got %v, %v", i, got, err)
 			}
 			if got, err := store.AppliedObjects(t.Context(), owner(2, "b")); err != nil || len(got) > 0 {

@@ -13,6 +13,7 @@ const (
 	noAdvice     = "users may get no advice at kubectl apply; everything else works"
 	noPreview    = "users get no preview from kubectl governor plan; everything else works"
 	noConversion = "users can read and write the kind in its stored version only; everything else works"
+	twoInstalls  = "two operators act on the same objects, unless each watches other namespaces; users may get no advice and no preview"
 	noWebhook    = "users may get no advice at kubectl apply, and may use kinds in their stored version only; everything else works"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,10 @@ type Options struct {
 	// Names are the DNS names by which clients call the servers of this operator.
 	Names []string
 
+	// Scoped says that this operator watches only some namespaces. Then another install may
+	// serve the others, and own the Configuration.
+	Scoped bool
+
 	// Clock is the clock; nil means the real one.
 	Clock clock.Clock
 }
@@ -65,6 +70,7 @@ type Rotator struct {
 	changed chan struct{}
 	began   time.Time
 	leads   bool
+	second  atomic.Pointer[error] // that another install has the configuration; nil if none does
 
 	secret  watched
 	targets []*trustTarget
@@ -96,8 +102,12 @@ func New(mgr manager.Manager, serving *Serving, o Options) (*Rotator, error) {
 func (r *Rotator) NeedLeaderElection() bool { return false }
 
 // Ready implements healthz.Checker. A new replica gets some time to load the certificate
-// before it receives calls.
+// before it receives calls. A second install that acts on the objects of another one is never
+// ready, so that its rollout shows the mistake.
 func (r *Rotator) Ready(*http.Request) error {
+	if second := r.second.Load(); second != nil {
+		return *second
+	}
 	if r.serving.Loaded() || r.options.Clock.Since(r.began) > readinessGrace {
 		return nil
 	}
@@ -144,6 +154,7 @@ func (r *Rotator) reconcile(ctx context.Context) (time.Time, error) {
 	if err != nil || secret == nil {
 		return later, r.report(certificateTopic, err) // the watch requeues once it has synced
 	}
+	r.compareInstalls(targets)
 	if !r.leads {
 		return later, r.report(certificateTopic, r.load(secret))
 	}
@@ -153,6 +164,17 @@ func (r *Rotator) reconcile(ctx context.Context) (time.Time, error) {
 		return due, err
 	}
 	return due, r.inject(ctx, targets, secret.Data[lifecycle.KeyAuthorities])
+}
+
+// compareInstalls records whether another install has a webhook configuration of this operator.
+func (r *Rotator) compareInstalls(all []observedTarget) {
+	var second *error
+	for _, t := range all {
+		if err := r.belongsElsewhere(t); err != nil && !r.options.Scoped {
+			second = &err
+		}
+	}
+	r.second.Store(second)
 }
 
 // report logs the error and returns it. A conflict is not a failure.

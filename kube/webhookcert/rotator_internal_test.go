@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr/funcr"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
@@ -44,5 +45,25 @@ func TestDedupLoggerLogsEachFailureOnce(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", lines, want)
+	}
+}
+
+// A second install is not ready, unless it watches only some namespaces.
+func TestSecondInstallIsNotReady(t *testing.T) {
+	r := &Rotator{serving: NewServing(), options: Options{Names: names, Clock: clocktesting.NewFakeClock(noon.Add(time.Hour))}, began: noon}
+	seen := func(namespace string) []observedTarget {
+		c := &validatingConfiguration{Webhooks: []admissionregistrationv1.ValidatingWebhook{{ClientConfig: calling(namespace)}}}
+		return []observedTarget{{trustTarget: newTrustTargets(Options{})[0], synced: true, found: c}}
+	}
+	for _, c := range []struct {
+		namespace string
+		scoped    bool
+		ready     bool
+	}{{"governor-two", false, false}, {"governor-system", false, true}, {"governor-two", true, true}} {
+		r.options.Scoped = c.scoped
+		r.compareInstalls(seen(c.namespace))
+		if err := r.Ready(nil); (err == nil) != c.ready {
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

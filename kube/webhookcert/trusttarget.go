@@ -91,43 +91,84 @@ func bundlesOf(all []observedTarget, names []string) [][]byte {
 // bundlesIn returns the bundle of every place in the object that calls one of the names.
 func bundlesIn(obj client.Object, names []string) [][]byte {
 	var bundles [][]byte
-	switch obj := obj.(type) {
-	case *validatingConfiguration:
-		for _, hook := range obj.Webhooks {
-			bundles = append(bundles, hook.ClientConfig.CABundle)
-		}
-	case *mutatingConfiguration:
-		for _, hook := range obj.Webhooks {
-			bundles = append(bundles, hook.ClientConfig.CABundle)
-		}
-	case *definition:
-		c := obj.Spec.Conversion
-		if c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil && slices.Contains(names, hostOf(c.Webhook.ClientConfig)) {
-			bundles = append(bundles, c.Webhook.ClientConfig.CABundle)
+	for _, c := range callsOf(obj) {
+		if slices.Contains(names, c.host) {
+			bundles = append(bundles, c.bundle)
 		}
 	}
 	return bundles
 }
 
-// hostOf returns the DNS name that the API server calls.
-func hostOf(c *apiextensionsv1.WebhookClientConfig) string {
-	if c.Service != nil {
-		return c.Service.Name + "." + c.Service.Namespace + ".svc"
+// call is one place in a target that calls a webhook.
+type call struct {
+	host   string // the DNS name that the API server calls
+	bundle []byte
+}
+
+func callsOf(obj client.Object) []call {
+	var all []call
+	switch obj := obj.(type) {
+	case *validatingConfiguration:
+		for _, hook := range obj.Webhooks {
+			all = append(all, callOfHook(hook.ClientConfig))
+		}
+	case *mutatingConfiguration:
+		for _, hook := range obj.Webhooks {
+			all = append(all, callOfHook(hook.ClientConfig))
+		}
+	case *definition:
+		if c := obj.Spec.Conversion; c != nil && c.Webhook != nil && c.Webhook.ClientConfig != nil {
+			to := c.Webhook.ClientConfig
+			all = append(all, call{hostOf(to.Service, to.URL), to.CABundle})
+		}
 	}
-	if c.URL == nil {
+	return all
+}
+
+func callOfHook(c admissionregistrationv1.WebhookClientConfig) call {
+	return call{hostOf((*apiextensionsv1.ServiceReference)(c.Service), c.URL), c.CABundle}
+}
+
+// hostOf returns the DNS name that the API server calls.
+func hostOf(service *apiextensionsv1.ServiceReference, address *string) string {
+	if service != nil {
+		return service.Name + "." + service.Namespace + ".svc"
+	}
+	if address == nil {
 		return ""
 	}
-	address, err := url.Parse(*c.URL)
+	parsed, err := url.Parse(*address)
 	if err != nil {
 		return ""
 	}
-	return address.Hostname()
+	return parsed.Hostname()
+}
+
+// belongsElsewhere returns an error if a webhook configuration calls only other servers. The
+// configurations are cluster-scoped, so two installs of the operator share them: each would
+// overwrite the caBundle of the other for ever.
+func (r *Rotator) belongsElsewhere(t observedTarget) error {
+	if t.missing == nil || t.found == nil || isManagedElsewhere(t.found) {
+		return nil
+	}
+	calls := callsOf(t.found)
+	ours := func(c call) bool { return slices.Contains(r.options.Names, c.host) }
+	if len(calls) == 0 || slices.ContainsFunc(calls, ours) {
+		return nil
+	}
+	return fmt.Errorf("the %s belongs to another install: it calls %s, and this operator is %s; "+
+		"delete one of the two, or run this one with --watch-namespaces and --webhooks=false",
+		t.name, calls[0].host, r.options.Names[0])
 }
 
 // inject makes the targets trust the authorities.
 func (r *Rotator) inject(ctx context.Context, all []observedTarget, authorities []byte) error {
 	var errs []error
 	for _, t := range all {
+		if err := r.belongsElsewhere(t); err != nil {
+			errs = append(errs, r.report(topic{t.name, twoInstalls}, err))
+			continue
+		}
 		errs = append(errs, r.report(t.topic, r.injectInto(ctx, t, authorities)))
 	}
 	return errors.Join(errs...)
@@ -146,27 +187,31 @@ func (r *Rotator) injectInto(ctx context.Context, t observedTarget, authorities 
 	if isManagedElsewhere(t.found) || len(authorities) == 0 || !slices.ContainsFunc(bundlesIn(t.found, r.options.Names), differs) {
 		return nil
 	}
-	if err := r.mgr.GetClient().Apply(ctx, applyConfiguration(t.found, authorities), fieldManager, client.ForceOwnership); err != nil {
+	if err := r.mgr.GetClient().Apply(ctx, applyConfiguration(t.found, r.options.Names, authorities), fieldManager, client.ForceOwnership); err != nil {
 		return fmt.Errorf("cannot write the caBundle of the %s: %w", t.name, err)
 	}
 	return nil
 }
 
-// applyConfiguration has the caBundle and no other field. The UID keeps the API server from
-// creating the object.
-func applyConfiguration(obj client.Object, authorities []byte) runtime.ApplyConfiguration {
+// applyConfiguration has the caBundle of the webhooks that call one of the names, and no other
+// field. The UID keeps the API server from creating the object.
+func applyConfiguration(obj client.Object, names []string, authorities []byte) runtime.ApplyConfiguration {
 	trust := admissionapply.WebhookClientConfig().WithCABundle(authorities...)
 	switch obj := obj.(type) {
 	case *validatingConfiguration:
 		wanted := admissionapply.ValidatingWebhookConfiguration(obj.Name).WithUID(obj.UID)
 		for _, hook := range obj.Webhooks {
-			wanted.WithWebhooks(admissionapply.ValidatingWebhook().WithName(hook.Name).WithClientConfig(trust))
+			if slices.Contains(names, callOfHook(hook.ClientConfig).host) {
+				wanted.WithWebhooks(admissionapply.ValidatingWebhook().WithName(hook.Name).WithClientConfig(trust))
+			}
 		}
 		return wanted
 	case *mutatingConfiguration:
 		wanted := admissionapply.MutatingWebhookConfiguration(obj.Name).WithUID(obj.UID)
 		for _, hook := range obj.Webhooks {
-			wanted.WithWebhooks(admissionapply.MutatingWebhook().WithName(hook.Name).WithClientConfig(trust))
+			if slices.Contains(names, callOfHook(hook.ClientConfig).host) {
+				wanted.WithWebhooks(admissionapply.MutatingWebhook().WithName(hook.Name).WithClientConfig(trust))
+			}
 		}
 		return wanted
 	}

@@ -16,6 +16,8 @@ const (
 	ScopeInstance Scope = "Instance"
 	// ScopeOperator means that the object is in the operator's namespace.
 	ScopeOperator Scope = "Operator"
+	// ScopeCluster means that the object belongs to the operator, and to no namespace.
+	ScopeCluster Scope = "Cluster"
 	// ScopeNode means a machine or a process, and no API object.
 	ScopeNode Scope = "Node"
 )
@@ -29,6 +31,8 @@ type Object struct {
 	Kind, APIVersion string
 	// Scope says where it is found.
 	Scope Scope
+	// Names are those of the operator's objects; empty for all of the scope.
+	Names []string
 	// Takes is what of a member goes when the object is deleted.
 	Takes Part
 	// Edits are the fields that matter, each with the values that matter.
@@ -36,8 +40,8 @@ type Object struct {
 	// Configuration says that the operator puts it back without an effect on members, so
 	// that its manipulations are safe.
 	Configuration bool
-	// Custom says that it is the custom resource: its deletion is what the user declares,
-	// and not in the catalogue.
+	// Custom says that it is the custom resource: its deletion is what the user declares. Only
+	// [Deletions] has it.
 	Custom bool
 	// Prefix is put before the names of its manipulations, to tell versions of a kind apart.
 	Prefix string
@@ -58,6 +62,8 @@ type Edit struct {
 	Unsafe bool
 	// Safe puts the edit of another object into the safe subset.
 	Safe bool
+	// Refused says that the API server must refuse the edit.
+	Refused bool
 }
 
 // Generate returns the product of the objects with the verbs, the propagation policies
@@ -72,6 +78,33 @@ func Generate(objects ...Object) Catalogue {
 		for _, e := range o.Edits {
 			all = append(all, edited(o, e))
 		}
+		all = append(all, applied(o)...)
+	}
+	return all
+}
+
+// applied are the edits by server-side apply. It removes no field and knows no JSON patch.
+func applied(o Object) Catalogue {
+	var all Catalogue
+	for _, e := range o.Edits {
+		if strings.HasPrefix(e.Patch, "[") || strings.Contains(e.Patch, "null") || e.Refused {
+			continue
+		}
+		m := on(o, VerbApply, e.Name, "A client "+strings.ReplaceAll(e.Sentence, "%s", one(o))+" by server-side apply, with force.")
+		m.Actor, m.Patch, m.Lasts = ActorController, e.Patch, e.Undone
+		all = append(all, m)
+	}
+	return all
+}
+
+// Deletions are the deletions of the custom resource with each propagation policy, and the deletions after
+// which it is created again at once.
+func Deletions(o Object) Catalogue {
+	var all Catalogue
+	for _, policy := range propagation {
+		all = append(all,
+			on(o, VerbDelete, policy, "The user deletes "+one(o)+" with propagation policy "+policy+"."),
+			on(o, VerbRecreate, policy, "The user deletes "+one(o)+" with propagation policy "+policy+", and creates it again."))
 	}
 	return all
 }
@@ -121,7 +154,7 @@ func metadata(o Object) Catalogue {
 
 func edited(o Object, e Edit) Manipulation {
 	m := on(o, VerbPatch, e.Name, "The user "+strings.ReplaceAll(e.Sentence, "%s", one(o))+".")
-	m.Patch, m.Lasts = e.Patch, e.Undone
+	m.Patch, m.Lasts, m.Refused = e.Patch, e.Undone, e.Refused
 	m.Safe = e.Safe || o.Configuration && !e.Unsafe
 	return m
 }

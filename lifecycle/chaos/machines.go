@@ -1,5 +1,10 @@
 package chaos
 
+import (
+	"fmt"
+	"strconv"
+)
+
 // What is touched outside of the API.
 var (
 	// Node is a machine with its kubelet.
@@ -25,8 +30,16 @@ const (
 	MachineNone    = "None"    // the operator is scaled to zero, and back when it is undone
 	MachineTwo     = "Two"     // the leader stands still until another leads, and goes on
 	MachineRestart = "Restart" // the operator's Deployment is restarted
+	MachineDelete  = "Delete"  // the Node object is deleted, and created again when it is undone
 	MachineOther   = "Other"   // the operator's Deployment runs another release, and its own again when it is undone
 )
+
+// MachineKillAfter begins the details of VerbMachine that have the operator killed right after a write has
+// passed: the number of the write follows.
+const MachineKillAfter = "KillAfter"
+
+// killsAfter are the numbers of writes after which the operator is killed.
+var killsAfter = []int{1, 2, 3, 5, 8}
 
 // Details of VerbMachine for the API server, as the operator hears it.
 const (
@@ -40,8 +53,10 @@ const (
 
 // Details of VerbMachine for the volume of a member.
 const (
-	DiskFull  = "Full"  // no space is left
-	DiskHangs = "Hangs" // writes do not end
+	DiskFull     = "Full"     // no space is left
+	DiskHangs    = "Hangs"    // writes do not end
+	DiskReadOnly = "ReadOnly" // writes are refused
+	DiskSlow     = "Slow"     // writes wait for most of a second
 )
 
 // Pods is what happens to pods and their processes besides what [Generate] makes.
@@ -79,6 +94,7 @@ func Machines() Catalogue {
 		machine(Node, ActorMachine, MachineBlind, "A node does not reach the API server."),
 		machine(Node, ActorAdministrator, MachineCordon, "The administrator cordons a node."),
 		machine(Node, ActorAdministrator, MachineDrain, "The administrator drains a node."),
+		machine(Node, ActorAdministrator, MachineDelete, "The administrator deletes a Node, whose machine goes on."),
 		machine(APIServer, ActorMachine, MachineAway, "The API server is away."),
 		machine(APIServer, ActorMachine, APIThrottles, "The API server answers half of the operator's requests with 429."),
 		machine(APIServer, ActorMachine, APIConflicts, "The API server answers half of the operator's writes with 409."),
@@ -88,11 +104,17 @@ func Machines() Catalogue {
 		machine(APIServer, ActorMachine, APIDropsWatches, "The operator's watches end every two seconds."),
 		machine(Disk, ActorMachine, DiskFull, "Another file fills the volume of a member."),
 		machine(Disk, ActorMachine, DiskHangs, "The volume of a member accepts no write."),
+		machine(Disk, ActorMachine, DiskReadOnly, "The volume of a member is read-only, and its process ends."),
+		machine(Disk, ActorMachine, DiskSlow, "Each write to the volume of a member waits for most of a second."),
 		machine(Operator, ActorMachine, MachineKill, "The operator is killed."),
 		machine(Operator, ActorAdministrator, MachineNone, "The administrator scales the operator to zero."),
 		machine(Operator, ActorMachine, MachineTwo, "Two operators act at once: the leader stands still until the Lease is another's, and goes on."),
 		machine(Operator, ActorAdministrator, MachineRestart, "The administrator restarts the operator."),
 		machine(Operator, ActorAdministrator, MachineOther, "The administrator installs another release of the operator, and returns to this one."),
+	}
+	for _, n := range killsAfter {
+		all = append(all, machine(Operator, ActorMachine, MachineKillAfter+strconv.Itoa(n),
+			fmt.Sprintf("The operator is killed each time that it has made %d writes, before it hears of the last.", n)))
 	}
 	for i := range all {
 		all[i].Lasts = all[i].Detail != MachineKill && all[i].Detail != MachineRestart

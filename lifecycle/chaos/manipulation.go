@@ -43,6 +43,14 @@ const (
 	VerbPatchStatus Verb = "PatchStatus"
 	// VerbReplace reads the object in the version in Detail and writes it back whole.
 	VerbReplace Verb = "Replace"
+	// VerbApply applies Patch by server-side apply, and takes the fields from other managers.
+	VerbApply Verb = "Apply"
+	// VerbClientApply writes the object back whole, with the annotation of a client-side apply,
+	// and without what the cluster has added.
+	VerbClientApply Verb = "ClientApply"
+	// VerbRecreate deletes the object with the propagation policy in Detail, and creates it again
+	// as soon as its name is free.
+	VerbRecreate Verb = "Recreate"
 	// VerbSwap exchanges the data of two objects of the kind.
 	VerbSwap Verb = "Swap"
 	// VerbIsolate creates a NetworkPolicy that refuses all ingress to the pod. It lasts
@@ -81,7 +89,8 @@ type Manipulation struct {
 	Verb Verb
 	// Detail is the propagation policy, the field, the version or the command.
 	Detail string
-	// Patch is the patch of VerbPatch and VerbPatchStatus: see [Manipulation.PatchType].
+	// Patch is the patch of VerbPatch, VerbPatchStatus and VerbApply: see [Manipulation.PatchType].
+	// The word $NOW in it is the present time, and $CA an authority that signed nothing, in base64.
 	Patch string
 	// All says that every object of the kind that belongs to the instance is touched,
 	// and not only one.
@@ -94,6 +103,19 @@ type Manipulation struct {
 	Takes Part
 	// Lasts says that it goes on until it is undone.
 	Lasts bool
+	// Refused says that the API server must refuse it.
+	Refused bool
+}
+
+// HurtsOperator reports whether the manipulation touches the operator or one of its own objects,
+// and so all instances.
+func (m Manipulation) HurtsOperator() bool {
+	return m.Object.Scope == ScopeOperator || m.Object.Scope == ScopeCluster
+}
+
+// DeletesInstance reports whether the manipulation deletes the instance itself.
+func (m Manipulation) DeletesInstance() bool {
+	return m.Object.Custom && (m.Verb == VerbDelete || m.Verb == VerbRecreate)
 }
 
 // PatchType is the type of Patch: a JSON patch is a list, a merge patch an object.

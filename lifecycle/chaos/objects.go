@@ -18,6 +18,10 @@ var (
 		{Name: "rolling", Patch: `{"spec":{"updateStrategy":{"type":"RollingUpdate","rollingUpdate":{"partition":0}}}}`, Sentence: "makes %s roll by itself"},
 		{Name: "node-selector", Patch: templatePatch(`{"spec":{"nodeSelector":{"chaos.governor.dev/none":"true"}}}`), Sentence: "binds %s to a node that does not exist"},
 		{Name: "template-labels", Patch: templatePatch(`{"metadata":{"labels":{"chaos.governor.dev/foreign":"true"}}}`), Sentence: "adds a label to the template of %s"},
+		{Name: "ordinals", Patch: `{"spec":{"ordinals":{"start":3}}}`, Sentence: "renames the pods of %s by another first ordinal"},
+		{Name: "service-account", Patch: templatePatch(`{"spec":{"serviceAccountName":"chaos-none"}}`), Sentence: "binds %s to a ServiceAccount that does not exist"},
+		{Name: "sidecar", Patch: sidecarPatch, Sentence: "adds a container to %s whose image does not exist"},
+		{Name: "init-container", Patch: initContainerPatch, Sentence: "adds an init container to %s whose image does not exist"},
 		{Name: "annotations", Patch: `{"metadata":{"annotations":null}}`, Sentence: "removes all annotations from %s"},
 	}}
 	Deployment = Object{Kind: "Deployment", APIVersion: "apps/v1", Scope: ScopeInstance, Takes: PartPod, Edits: []Edit{
@@ -63,6 +67,8 @@ var (
 const (
 	imagePatch         = `[{"op":"replace","path":"/spec/containers/0/image","value":"` + missingImage + `"}]`
 	templateImagePatch = `[{"op":"replace","path":"/spec/template/spec/containers/0/image","value":"` + missingImage + `"}]`
+	sidecarPatch       = `[{"op":"add","path":"/spec/template/spec/containers/-","value":{"name":"chaos","image":"` + missingImage + `"}}]`
+	initContainerPatch = `[{"op":"add","path":"/spec/template/spec/initContainers","value":[{"name":"chaos","image":"` + missingImage + `"}]}]`
 	missingImage       = "chaos.governor.dev/none:none"
 )
 

@@ -10,7 +10,7 @@ import (
 
 // Books are older and younger than the operator that reads them. None of them was
 // forged, and none is when an entry is added.
-func TestBooksOfOtherOperatorsVerify(t *testing.T) {
+func TestHistoriesOfOtherReleasesVerify(t *testing.T) {
 	for name, reason := range map[string]string{
 		"first":     "as the first release wrote it, with other names of a step's fields",
 		"rewritten": "begun by the first release, rewritten and continued by the second",
@@ -49,7 +49,7 @@ func read(t *testing.T, raw string) history.Log {
 	return b
 }
 
-func TestWhatIsNotKnownIsKept(t *testing.T) {
+func TestUnknownFieldsAreKept(t *testing.T) {
 	raw := `{"entries":[{"step":{"name":"Add"},"colour":"green"}]}`
 	again, err := read(t, raw).Append(entry(1)).Encode()
 	if err != nil || !strings.Contains(again, `"colour":"green"`) {

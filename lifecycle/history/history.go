@@ -19,7 +19,7 @@ import (
 const Limit = 50
 
 // Key is the key of the log in its ConfigMap.
-const Key = "book.json"
+const Key = "history.json"
 
 // Name returns the name of the ConfigMap with the log of an object.
 func Name(kind, object string) string {
@@ -30,12 +30,12 @@ func Name(kind, object string) string {
 type Result string
 
 const (
-	// Succeeded means that Act returned without an error.
-	Succeeded Result = "Succeeded"
-	// Failed means that Act returned an error.
-	Failed Result = "Failed"
-	// Refused means that a gate held the step.
-	Refused Result = "Refused"
+	// ResultSucceeded means that Act returned without an error.
+	ResultSucceeded Result = "Succeeded"
+	// ResultFailed means that Act returned an error.
+	ResultFailed Result = "Failed"
+	// ResultRefused means that a gate held the step.
+	ResultRefused Result = "Refused"
 )
 
 // Entry is one step, or one refusal of a step.
@@ -65,8 +65,8 @@ type Entry struct {
 	Policies []string `json:"policies,omitempty"`
 	// Duration is how long Act took.
 	Duration time.Duration `json:"duration"`
-	// Awaited are the waits after the step, before the next decision that is not a wait.
-	Awaited []WaitRecord `json:"awaited,omitempty"`
+	// Waits are the waits after the step, before the next decision that is not a wait.
+	Waits []WaitRecord `json:"waits,omitempty"`
 	// HeldBy names the gates that refused the step, e.g. "weekends/MaintenanceWindow" for a
 	// gate of the policy "weekends".
 	HeldBy string `json:"heldBy,omitempty"`
@@ -164,7 +164,7 @@ func (b Log) Repeats(e Entry) bool {
 // last recorded one, and at least a minute. Otherwise the log does not change.
 func (b Log) RecordRetry(e Entry) (_ Log, noted, again bool) {
 	last, ok := b.Last()
-	again = ok && e.Result == Failed && last.Result == Failed && last.Generation == e.Generation && last.Step.Same(e.Step)
+	again = ok && e.Result == ResultFailed && last.Result == ResultFailed && last.Generation == e.Generation && last.Step.Same(e.Step)
 	if !again || e.At.Sub(last.Latest()) < max(time.Minute, last.Latest().Sub(last.At)) {
 		return b, false, again
 	}
@@ -204,7 +204,7 @@ func (b Log) Waited(awaits []WaitRecord) Log {
 	if !ok || len(awaits) == 0 {
 		return b
 	}
-	last.Awaited, last.raw = slices.Concat(last.Awaited, awaits), nil
+	last.Waits, last.raw = slices.Concat(last.Waits, awaits), nil
 	return b.amended(last)
 }
 
@@ -213,10 +213,10 @@ func (b Log) Waited(awaits []WaitRecord) Log {
 func (b Log) MedianDuration(name string) (time.Duration, bool) {
 	var all []time.Duration
 	for _, e := range b.Entries {
-		if e.Step.Name == name && e.Result == Succeeded {
+		if e.Step.Name == name && e.Result == ResultSucceeded {
 			all = append(all, e.Duration)
 		}
-		for _, a := range e.Awaited {
+		for _, a := range e.Waits {
 			if a.Step.Name == name {
 				all = append(all, a.Duration)
 			}

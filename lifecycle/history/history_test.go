@@ -15,7 +15,7 @@ import (
 func entry(i int) history.Entry {
 	return history.Entry{
 		At:   time.Unix(int64(i), 0).UTC(),
-		Step: lifecycle.Step{Name: "Add", Target: fmt.Sprint(i)}, Result: history.Succeeded,
+		Step: lifecycle.Step{Name: "Add", Target: fmt.Sprint(i)}, Result: history.ResultSucceeded,
 	}
 }
 
@@ -27,7 +27,7 @@ func book(n int) history.Log {
 	return b
 }
 
-func TestBookIsBoundedAndChained(t *testing.T) {
+func TestLogIsBoundedAndChained(t *testing.T) {
 	b := book(history.Limit + 5)
 	if len(b.Entries) != history.Limit {
 		t.Errorf("got %d entries, want %d", len(b.Entries), history.Limit)
@@ -85,15 +85,15 @@ func awaited(name string, d time.Duration) []history.WaitRecord {
 	return []history.WaitRecord{{Step: lifecycle.Step{Name: name}, Duration: d}}
 }
 
-func TestWhatWasAwaitedBelongsToTheStepBefore(t *testing.T) {
+func TestWaitsBelongToTheStepBefore(t *testing.T) {
 	b := book(1).Waited(awaited("Ready", 2)).Waited(awaited("Up", 3)).Append(entry(1))
 	if err := b.Verify(); err != nil {
 		t.Error(err)
 	}
-	if n := len(b.Entries[0].Awaited); n != 2 || len(b.Entries[1].Awaited) != 0 {
+	if n := len(b.Entries[0].Waits); n != 2 || len(b.Entries[1].Waits) != 0 {
 		t.Errorf("the first step waited %d times", n)
 	}
-	b.Entries[0].Awaited[0].Duration++
+	b.Entries[0].Waits[0].Duration++
 	if b.Verify() == nil {
 		t.Error("a measure that is changed later must show")
 	}
@@ -102,7 +102,7 @@ func TestWhatWasAwaitedBelongsToTheStepBefore(t *testing.T) {
 	}
 }
 
-func TestUsual(t *testing.T) {
+func TestMedianDuration(t *testing.T) {
 	b := history.Log{}
 	for i, d := range []time.Duration{9, 1, 5} {
 		e := entry(i)
@@ -110,7 +110,7 @@ func TestUsual(t *testing.T) {
 		b = b.Append(e).Waited(awaited("Ready", 10*d))
 	}
 	failed := entry(3)
-	failed.Result, failed.Duration = history.Failed, 1000
+	failed.Result, failed.Duration = history.ResultFailed, 1000
 	b = b.Append(failed)
 	cases := map[string]struct {
 		reason string
@@ -129,10 +129,10 @@ func TestUsual(t *testing.T) {
 }
 
 // A step that fails for a night is one entry, and is written less and less often.
-func TestAgain(t *testing.T) {
+func TestRetriesAreRecordedWithBackoff(t *testing.T) {
 	failed := func(at time.Duration, said string) history.Entry {
 		e := entry(0)
-		e.At, e.Result, e.Message = e.At.Add(at), history.Failed, said
+		e.At, e.Result, e.Message = e.At.Add(at), history.ResultFailed, said
 		return e
 	}
 	b := book(1).Append(failed(0, "exceeded quota"))
@@ -155,12 +155,12 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotAgain(t *testing.T) {
+func TestOtherStepIsNoRetry(t *testing.T) {
 	failed := entry(1)
-	failed.Result = history.Failed
+	failed.Result = history.ResultFailed
 	b := book(1).Append(failed)
 	other, later, done := failed, failed, failed
-	other.Step.Target, later.Generation, done.Result = "2", 7, history.Succeeded
+	other.Step.Target, later.Generation, done.Result = "2", 7, history.ResultSucceeded
 	for reason, e := range map[string]history.Entry{"another target": other, "another generation": later, "it succeeded": done} {
 		if _, noted, again := b.RecordRetry(e); noted || again {
 			t.Errorf("%s: it is another entry", reason)

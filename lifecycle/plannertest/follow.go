@@ -70,11 +70,11 @@ func (j *path[T, W]) ends() bool {
 	}
 	if at, been := j.visited[key]; been {
 		j.story = append(j.story, fmt.Sprintf("and again as at %d, for ever", at+1))
-		fault(Loops, "the rules go round in a circle of %d decisions.", len(j.story)-1-at)
+		fault(FaultLoops, "the rules go round in a circle of %d decisions.", len(j.story)-1-at)
 	}
 	if len(j.story) >= Limit {
 		j.story = cut(j.story)
-		fault(NonTerminating, "the rules do not settle within %d decisions.", Limit)
+		fault(FaultNonTerminating, "the rules do not settle within %d decisions.", Limit)
 	}
 	j.visited[key] = len(j.story)
 	return j.decide()
@@ -110,7 +110,7 @@ func (j *path[T, W]) rests(told bool) bool {
 		return true
 	}
 	if err := j.Kept(j.want, j.seen); err != nil {
-		fault(NotConverged, "the rules settle, but %v.", err)
+		fault(FaultNotConverged, "the rules settle, but %v.", err)
 	}
 	return true
 }
@@ -122,13 +122,13 @@ func (j *path[T, W]) allowed(d lifecycle.Decision) bool {
 	}
 	switch d.Outcome {
 	case lifecycle.OutcomeBlocked:
-		fault(Stops, "the rules end blocked: %s: %s", d.Reason, d.Message)
+		fault(FaultStops, "the rules end blocked: %s: %s", d.Reason, d.Message)
 	case lifecycle.OutcomeWait:
-		fault(GateDeadlock, "%s Nothing else is done meanwhile, so nothing makes it pass.", d.Message)
+		fault(FaultGateDeadlock, "%s Nothing else is done meanwhile, so nothing makes it pass.", d.Message)
 	case lifecycle.OutcomeNone:
-		fault(NoDecision, "Next says nothing; lifecycle.First says Settled when no rule speaks.")
+		fault(FaultNoDecision, "Next says nothing; lifecycle.First says Settled when no rule speaks.")
 	}
-	fault(NoDecision, "Next wants to try again, though nothing has changed: %s. What is awaited is a Wait.", d.Reason)
+	fault(FaultNoDecision, "Next wants to try again, though nothing has changed: %s. What is awaited is a Wait.", d.Reason)
 	return true
 }
 
@@ -146,7 +146,7 @@ func (j *path[T, W]) steps(d lifecycle.Decision, told bool) bool {
 		if j.may(j.want, j.seen, d) {
 			return true
 		}
-		fault(Stuck, "what Effect says of %q changes nothing, so it would be decided for ever.", d.Step)
+		fault(FaultStuck, "what Effect says of %q changes nothing, so it would be decided for ever.", d.Step)
 	}
 	j.seen = after
 	return false
@@ -159,7 +159,7 @@ func (j *path[T, W]) listens(d lifecycle.Decision) {
 	}
 	late := j.planner.Next(j.want, j.seen, d.Deadline)
 	if late.Outcome == lifecycle.OutcomeWait && late.Step.Same(d.Step) && !late.Deadline.IsZero() && !late.Deadline.After(d.Deadline) {
-		fault(IgnoresDeadline, "the wait for %q has a deadline, and when it has passed no rule says so.", d.Step)
+		fault(FaultIgnoresDeadline, "the wait for %q has a deadline, and when it has passed no rule says so.", d.Step)
 	}
 }
 
@@ -169,6 +169,6 @@ func (j *path[T, W]) careful(d lifecycle.Decision, world W, when string) {
 		return
 	}
 	if err := j.Safe(world); err != nil {
-		fault(Unsafe, "%s %q %v: %s", when, d.Step, err, j.tell(world))
+		fault(FaultUnsafe, "%s %q %v: %s", when, d.Step, err, j.tell(world))
 	}
 }

@@ -19,6 +19,9 @@ type Harness[T lifecycle.Resource, W any] struct {
 	Hold   func(lifecycle.Step) []lifecycle.Refusal
 	Needed func(seen W, s lifecycle.Step) bool
 
+	// Refuse reports that the API server refuses the step for ever; nil means that it refuses none.
+	Refuse func(lifecycle.Step) bool
+
 	// Want is the object; a test edits it as a user would. Turn replaces it when the status changes.
 	Want T
 	// Model is the application and its cluster.
@@ -45,11 +48,29 @@ func (s *Harness[T, W]) Tick() {
 // Turn runs one reconcile of the engine. An error is from the model's Provide or Act.
 func (s *Harness[T, W]) Turn() (lifecycle.Decision, error) {
 	d, seen, err := s.decide()
+	if d = s.pastRefused(d, seen); d.Reason == Refused {
+		return d, nil
+	}
 	if err != nil || d.Outcome != lifecycle.OutcomeProceed {
 		return d, err
 	}
 	during, _ := s.Planner.Effect(s.Want, seen, d.Step)
 	return s.act(d, seen, during)
+}
+
+// Refused is the reason of the decision while the API server refuses a step, and nothing goes on.
+const Refused = "Refused"
+
+// pastRefused is the decision past the steps that the API server refuses.
+func (s *Harness[T, W]) pastRefused(d lifecycle.Decision, seen W) lifecycle.Decision {
+	if s.Refuse == nil || !d.IsSet() {
+		return d
+	}
+	next := d.Past(s.Refuse, func(step lifecycle.Step) bool { return s.Needed != nil && s.Needed(seen, step) })
+	if !next.IsSet() {
+		return lifecycle.Block(Refused, "The API server refuses "+d.Step.String()+".")
+	}
+	return next
 }
 
 // decide runs the reconcile up to the step.

@@ -152,14 +152,14 @@ func (w *run[T, W]) settles() {
 		w.stage.Tick()
 	}
 	w.story = cut(w.story)
-	fault(NonTerminating, "nothing disturbs it, and it does not settle within %d ticks.", w.convergeTicks())
+	fault(FaultNonTerminating, "nothing disturbs it, and it does not settle within %d ticks.", w.convergeTicks())
 }
 
 // turn is one turn of the engine, after which reality is compared with what was predicted.
 func (w *run[T, W]) turn() lifecycle.Decision {
 	d, seen, err := w.stage.decide()
 	if err != nil {
-		fault(Fails, "%v.", err)
+		fault(FaultFails, "%v.", err)
 	}
 	if d.Outcome != lifecycle.OutcomeProceed && d.Outcome != lifecycle.OutcomeWait {
 		return d
@@ -181,7 +181,7 @@ func (w *run[T, W]) turn() lifecycle.Decision {
 // failed tolerates that a step is refused now and then: the application may not be ready for it.
 func (w *run[T, W]) failed(d lifecycle.Decision, err error) {
 	if w.fails[d.String()]++; w.fails[d.String()] >= w.convergeTicks() {
-		fault(Fails, "%q fails in fair weather, %d times: %v.", d.Step, w.convergeTicks(), err)
+		fault(FaultFails, "%q fails in fair weather, %d times: %v.", d.Step, w.convergeTicks(), err)
 	}
 }
 
@@ -201,7 +201,7 @@ func (w *run[T, W]) comes(d lifecycle.Decision, before, during, after W) {
 		w.stage.Tick()
 	}
 	w.story = append(w.story, d.String())
-	fault(EffectMismatch, "after %q the world never becomes what Effect says (-predicted +real):\n%s",
+	fault(FaultEffectMismatch, "after %q the world never becomes what Effect says (-predicted +real):\n%s",
 		d.Step, diff(predicted, w.normalize(got, d.Step)))
 }
 
@@ -220,7 +220,7 @@ func (w *run[T, W]) noWorse(d lifecycle.Decision, got W, predicted ...W) {
 		}
 		if g.Violation(w.stage.Want, got) > worst {
 			w.story = append(w.story, d.String())
-			fault(EffectMismatch, "%q breaks %s by %d, and Effect predicts at most %d: %s", d.Step, g.Name, g.Violation(w.stage.Want, got), worst, w.tell(got))
+			fault(FaultEffectMismatch, "%q breaks %s by %d, and Effect predicts at most %d: %s", d.Step, g.Name, g.Violation(w.stage.Want, got), worst, w.tell(got))
 		}
 	}
 }

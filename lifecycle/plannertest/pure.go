@@ -61,11 +61,11 @@ func (p watched[T, W]) Status(want T, seen W) {
 	once := dump.ForHash(want)
 	p.Planner.Status(want, seen)
 	if twice := dump.ForHash(want); once != twice {
-		panic(purityError{Impure, "Status writes something else when it is asked again for the same world, " +
+		panic(purityError{FaultImpure, "Status writes something else when it is asked again for the same world, " +
 			"so the status is never at rest: " + difference(once, twice)})
 	}
 	if changed := metadata(spec) != metadata(want); changed {
-		panic(purityError{MutatesInput, "Status changes the metadata of the object: only status fields are its own."})
+		panic(purityError{FaultMutatesInput, "Status changes the metadata of the object: only status fields are its own."})
 	}
 }
 
@@ -83,11 +83,11 @@ func pure[A any](method string, given []any, ask func() A) A {
 	answer := ask()
 	first := dump.ForHash(answer)
 	if after := dump.ForHash(given); after != before {
-		panic(purityError{MutatesInput, method + " changes what it was given; it must work on a copy: " + difference(before, after)})
+		panic(purityError{FaultMutatesInput, method + " changes what it was given; it must work on a copy: " + difference(before, after)})
 	}
 	for range asked - 1 {
 		if again := dump.ForHash(ask()); again != first {
-			panic(purityError{Impure, method + " answers differently to the same question. " +
+			panic(purityError{FaultImpure, method + " answers differently to the same question. " +
 				"Time and chance are arguments, maps are iterated in a sorted order: " + difference(first, again)})
 		}
 	}
@@ -110,7 +110,7 @@ func caught(f func()) (b *purityError) {
 		case purityError:
 			b = &thrown
 		default:
-			b = &purityError{Panics, fmt.Sprintf("the planner panics: %v\n%s", thrown, culprit())}
+			b = &purityError{FaultPanics, fmt.Sprintf("the planner panics: %v\n%s", thrown, culprit())}
 		}
 	}()
 	f()

@@ -44,35 +44,35 @@ type Fault string
 
 // The mistakes that the kit finds.
 const (
-	// Impure: a method returns different results for the same arguments, because of a clock, randomness or state.
-	Impure Fault = "Impure"
-	// MutatesInput: a method modifies its arguments.
-	MutatesInput Fault = "MutatesInput"
-	// Panics: a method panics.
-	Panics Fault = "Panics"
-	// Loops: the rules return to an earlier world.
-	Loops Fault = "Loops"
-	// NonTerminating: every step changes the world, and the rules never settle.
-	NonTerminating Fault = "NonTerminating"
-	// Stuck: a step or a wait whose Effect changes nothing, so that it would be decided again forever.
-	Stuck Fault = "Stuck"
-	// GateDeadlock: a gate holds a step in a world that no other step improves.
-	GateDeadlock Fault = "GateDeadlock"
-	// NoDecision: Next returns no outcome, or OutcomeRetry although nothing has changed.
-	NoDecision Fault = "NoDecision"
-	// IgnoresDeadline: Next returns a wait with the same deadline after that deadline, so the engine would reconcile
+	// FaultImpure: a method returns different results for the same arguments, because of a clock, randomness or state.
+	FaultImpure Fault = "Impure"
+	// FaultMutatesInput: a method modifies its arguments.
+	FaultMutatesInput Fault = "MutatesInput"
+	// FaultPanics: a method panics.
+	FaultPanics Fault = "Panics"
+	// FaultLoops: the rules return to an earlier world.
+	FaultLoops Fault = "Loops"
+	// FaultNonTerminating: every step changes the world, and the rules never settle.
+	FaultNonTerminating Fault = "NonTerminating"
+	// FaultStuck: a step or a wait whose Effect changes nothing, so that it would be decided again forever.
+	FaultStuck Fault = "Stuck"
+	// FaultGateDeadlock: a gate holds a step in a world that no other step improves.
+	FaultGateDeadlock Fault = "GateDeadlock"
+	// FaultNoDecision: Next returns no outcome, or OutcomeRetry although nothing has changed.
+	FaultNoDecision Fault = "NoDecision"
+	// FaultIgnoresDeadline: Next returns a wait with the same deadline after that deadline, so the engine would reconcile
 	// without a pause.
-	IgnoresDeadline Fault = "IgnoresDeadline"
-	// Stops: the rules end with Blocked without permission of May.
-	Stops Fault = "Stops"
-	// Unsafe: a step violates an invariant.
-	Unsafe Fault = "Unsafe"
-	// NotConverged: the rules settle in a world that does not satisfy the spec.
-	NotConverged Fault = "NotConverged"
-	// EffectMismatch: the model differs from the prediction of Effect.
-	EffectMismatch Fault = "EffectMismatch"
-	// Fails: a step fails repeatedly without faults in the model.
-	Fails Fault = "Fails"
+	FaultIgnoresDeadline Fault = "IgnoresDeadline"
+	// FaultStops: the rules end with Blocked without permission of May.
+	FaultStops Fault = "Stops"
+	// FaultUnsafe: a step violates an invariant.
+	FaultUnsafe Fault = "Unsafe"
+	// FaultNotConverged: the rules settle in a world that does not satisfy the spec.
+	FaultNotConverged Fault = "NotConverged"
+	// FaultEffectMismatch: the model differs from the prediction of Effect.
+	FaultEffectMismatch Fault = "EffectMismatch"
+	// FaultFails: a step fails repeatedly without faults in the model.
+	FaultFails Fault = "Fails"
 )
 
 // Finding is one mistake, with the sequence of decisions that proves it.

@@ -12,7 +12,7 @@ const enough = 400
 
 // weight is how much a finding counts: rules that do not terminate take long, and their stories are equally long.
 func (f *Finding) weight() int {
-	if f.Fault == NonTerminating {
+	if f.Fault == FaultNonTerminating {
 		return enough / 4
 	}
 	return 1

@@ -97,16 +97,16 @@ func impure() map[string]mistake {
 			wrong{next: func(*fakeapp.Ring, fakeapp.World, time.Time) lifecycle.Decision {
 				asked++
 				return lifecycle.Block("Wrong", fmt.Sprint(asked))
-			}}, plannertest.Impure, "Next answers differently", 0},
+			}}, plannertest.FaultImpure, "Next answers differently", 0},
 		"Clock": {"a rule that looks at the clock",
 			wrong{next: func(*fakeapp.Ring, fakeapp.World, time.Time) lifecycle.Decision {
 				return lifecycle.WaitFor(step("CaughtUp", "m000000"), time.Now())
-			}}, plannertest.Impure, "Next answers differently", 0},
+			}}, plannertest.FaultImpure, "Next answers differently", 0},
 		"Chance": {"an effect that depends on chance",
 			wrong{effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				seen.Next = rand.Int()
 				return seen, seen
-			}}, plannertest.Impure, "Effect answers differently", 1},
+			}}, plannertest.FaultImpure, "Effect answers differently", 1},
 		"Meddling": {"an effect that works on its argument",
 			wrong{effect: func(want *fakeapp.Ring, seen fakeapp.World, s lifecycle.Step) (during, after fakeapp.World) {
 				for i := range seen.Members {
@@ -115,15 +115,15 @@ func impure() map[string]mistake {
 					}
 				}
 				return fakeapp.Planner{}.Effect(want, seen, s)
-			}}, plannertest.MutatesInput, "Effect changes what it was given", 1},
+			}}, plannertest.FaultMutatesInput, "Effect changes what it was given", 1},
 		"Panic": {"a rule that fails on a ring without members",
 			wrong{next: func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 				_ = seen.Members[0]
 				return lifecycle.Decision{}
-			}}, plannertest.Panics, "index out of range", 0},
+			}}, plannertest.FaultPanics, "index out of range", 0},
 		"RestlessStatus": {"a status that counts",
 			wrong{status: func(want *fakeapp.Ring, _ fakeapp.World) { want.Status.Members = append(want.Status.Members, "x") }},
-			plannertest.Impure, "the status is never at rest", 0},
+			plannertest.FaultImpure, "the status is never at rest", 0},
 		"Circle": {"two rules that want the opposite of each other",
 			wrong{next: func(want *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 				if n := len(seen.Members); n == 1 && want.Spec.Size == 1 && seen.Members[0].Pod == fakeapp.Healthy && seen.Members[0].Listed {
@@ -138,7 +138,7 @@ func impure() map[string]mistake {
 				m.Pod = fakeapp.Starting
 				after = fakeapp.World{Members: []fakeapp.Member{m}, Next: seen.Next}
 				return after, after
-			}}, plannertest.GateDeadlock, "KeepsQuorum", 1},
+			}}, plannertest.FaultGateDeadlock, "KeepsQuorum", 1},
 	}
 }
 
@@ -151,28 +151,28 @@ func fruitless() map[string]mistake {
 			}, effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				seen.Next++
 				return seen, seen
-			}}, plannertest.NonTerminating, "do not settle within 500 decisions", 21},
+			}}, plannertest.FaultNonTerminating, "do not settle within 500 decisions", 21},
 		"NoEffect": {"a step that the author forgot in Effect",
 			wrong{next: always(lifecycle.Proceed(step("Defragment", "m000000"))), effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				return seen, seen
-			}}, plannertest.Stuck, "Defragment m000000", 1},
+			}}, plannertest.FaultStuck, "Defragment m000000", 1},
 		"Silence": {"a rule book that says nothing to say that all is well",
-			wrong{next: always(lifecycle.Decision{Reason: "x"})}, plannertest.NoDecision, "Next says nothing", 1},
+			wrong{next: always(lifecycle.Decision{Reason: "x"})}, plannertest.FaultNoDecision, "Next says nothing", 1},
 		"Impatience": {"a rule that tries again instead of waiting",
-			wrong{next: always(lifecycle.RetryIn(time.Second, "NotYet", ""))}, plannertest.NoDecision, "NotYet", 1},
+			wrong{next: always(lifecycle.RetryIn(time.Second, "NotYet", ""))}, plannertest.FaultNoDecision, "NotYet", 1},
 		"IgnoresDeadline": {"a deadline that Next ignores",
 			wrong{next: always(lifecycle.WaitFor(step("CaughtUp", "m000000"), plannertest.TestTime).Until(plannertest.TestTime.Add(time.Minute)))},
-			plannertest.IgnoresDeadline, "CaughtUp m000000", 1},
-		"Blocked": {"a rule that gives up", wrong{next: always(lifecycle.Block("Tired", "Go away."))}, plannertest.Stops, "Tired: Go away.", 1},
+			plannertest.FaultIgnoresDeadline, "CaughtUp m000000", 1},
+		"Blocked": {"a rule that gives up", wrong{next: always(lifecycle.Block("Tired", "Go away."))}, plannertest.FaultStops, "Tired: Go away.", 1},
 		"TooEarly": {"a rule book that is content too early",
-			wrong{next: always(lifecycle.Settled("Careless", "All is well."))}, plannertest.NotConverged, "0 members and 1 are wanted", 1},
+			wrong{next: always(lifecycle.Settled("Careless", "All is well."))}, plannertest.FaultNotConverged, "0 members and 1 are wanted", 1},
 		"Hasty": {"a second learner beside the first",
 			wrong{next: func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 				if n := len(seen.Members); n > 0 && seen.Members[n-1].Listed && !seen.Members[n-1].Voter {
 					return lifecycle.Proceed(step("Add", fmt.Sprintf("m%06d", seen.Next)))
 				}
 				return lifecycle.Decision{}
-			}}, plannertest.Unsafe, "there are two learners", 1},
+			}}, plannertest.FaultUnsafe, "there are two learners", 1},
 	}
 }
 
@@ -201,7 +201,7 @@ func TestCircle(t *testing.T) {
 		return seen, seen
 	}}
 	_, f := subject(p).Survey(fakeapp.SmallWorlds(1))
-	if f == nil || f.Fault != plannertest.Loops || len(f.Story) != 3 || !strings.Contains(f.Says, "circle of 2 decisions") ||
+	if f == nil || f.Fault != plannertest.FaultLoops || len(f.Story) != 3 || !strings.Contains(f.Says, "circle of 2 decisions") ||
 		!strings.HasPrefix(f.Story[2], "and again as at 1") {
 		t.Errorf("found %v", f)
 	}
@@ -234,7 +234,7 @@ func lie(name string, how func(seen fakeapp.World, s lifecycle.Step, during, aft
 	}}
 }
 
-func TestRealityContradicts(t *testing.T) {
+func TestEffectMismatchIsFound(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		planner wrong
@@ -243,24 +243,24 @@ func TestRealityContradicts(t *testing.T) {
 	}{
 		"After": {"a learner is no voter before it is promoted",
 			lie("Promote", func(seen fakeapp.World, _ lifecycle.Step, _, after *fakeapp.World) { *after = seen }),
-			plannertest.EffectMismatch, `after "Promote m000001" the world never becomes`},
+			plannertest.FaultEffectMismatch, `after "Promote m000001" the world never becomes`},
 		"Wait": {"a wait makes no voter",
 			lie("CaughtUp", func(_ fakeapp.World, _ lifecycle.Step, _, after *fakeapp.World) {
 				for i := range after.Members {
 					after.Members[i].Pod = fakeapp.Lost
 				}
-			}), plannertest.EffectMismatch, `after "CaughtUp m000000" the world never becomes`},
+			}), plannertest.FaultEffectMismatch, `after "CaughtUp m000000" the world never becomes`},
 		"NeverSettles": {"a step that the application refuses",
 			wrong{next: always(lifecycle.Proceed(step("Dance", "m000000"))), effect: func(_ *fakeapp.Ring, seen fakeapp.World, _ lifecycle.Step) (during, after fakeapp.World) {
 				return seen, seen
-			}}, plannertest.Fails, "unknown step Dance"},
+			}}, plannertest.FaultFails, "unknown step Dance"},
 		"Idle": {"a rule that waits for what has come",
 			wrong{next: func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 				if len(seen.Members) == 1 && seen.Members[0].Pod == fakeapp.Healthy {
 					return lifecycle.WaitFor(step("CaughtUp", seen.Members[0].Name), time.Time{})
 				}
 				return lifecycle.Decision{}
-			}}, plannertest.NonTerminating, "does not settle within 200 ticks"},
+			}}, plannertest.FaultNonTerminating, "does not settle within 200 ticks"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -276,7 +276,7 @@ func TestRealityContradicts(t *testing.T) {
 }
 
 // A member that starts again disturbs the ring, and Effect must say so.
-func TestRealityIsWorseThanPredicted(t *testing.T) {
+func TestWorseEffectIsFound(t *testing.T) {
 	p := lie("CreatePod", func(seen fakeapp.World, _ lifecycle.Step, during, after *fakeapp.World) { *during, *after = seen, seen })
 	p.next = func(_ *fakeapp.Ring, seen fakeapp.World, _ time.Time) lifecycle.Decision {
 		for _, m := range seen.Members {
@@ -287,12 +287,12 @@ func TestRealityIsWorseThanPredicted(t *testing.T) {
 		return lifecycle.Decision{}
 	}
 	f := reality(p).Survey(20)
-	if f == nil || f.Fault != plannertest.EffectMismatch || !strings.Contains(f.Says, "breaks KeepsQuorum by 1, and Effect predicts at most 0") {
+	if f == nil || f.Fault != plannertest.FaultEffectMismatch || !strings.Contains(f.Says, "breaks KeepsQuorum by 1, and Effect predicts at most 0") {
 		t.Errorf("found %v", f)
 	}
 }
 
-func TestRightIsRight(t *testing.T) {
+func TestCorrectPlannerHasNoFault(t *testing.T) {
 	if f := reality(wrong{}).Survey(50); f != nil {
 		t.Error(f)
 	}

@@ -13,30 +13,30 @@ import (
 	"github.com/governor-dev/governor/lifecycle/history"
 )
 
-// Valid is the condition of an approval that reports whether it permits the steps.
-const Valid = "Valid"
+// ConditionValid is the condition of an approval that reports whether it permits the steps.
+const ConditionValid = "Valid"
 
 // Reasons of the condition Valid.
 const (
-	// Approved means that the approval permits the steps.
-	Approved = "Approved"
-	// Expired means that the expiration time has passed.
-	Expired = "Expired"
-	// PlanChanged means that the remaining steps differ from the approved steps.
-	PlanChanged = "PlanChanged"
-	// GenerationChanged means that the object's spec has changed since.
-	GenerationChanged = "GenerationChanged"
-	// ObjectGone means that the object was deleted.
-	ObjectGone = "ObjectGone"
-	// Done means that all steps have been taken.
-	Done = "Done"
-	// Unknown means that the remaining steps are not known now.
-	Unknown = "Unknown"
-	// ApproverIsAuthor means that a policy requires another user than the author of the change.
-	ApproverIsAuthor = "ApproverIsAuthor"
-	// AuthorUnknown means that a policy requires another user than the author, and the author
+	// ReasonApproved means that the approval permits the steps.
+	ReasonApproved = "Approved"
+	// ReasonExpired means that the expiration time has passed.
+	ReasonExpired = "Expired"
+	// ReasonPlanChanged means that the remaining steps differ from the approved steps.
+	ReasonPlanChanged = "PlanChanged"
+	// ReasonGenerationChanged means that the object's spec has changed since.
+	ReasonGenerationChanged = "GenerationChanged"
+	// ReasonObjectGone means that the object was deleted.
+	ReasonObjectGone = "ObjectGone"
+	// ReasonDone means that all steps have been taken.
+	ReasonDone = "Done"
+	// ReasonUnknown means that the remaining steps are not known now.
+	ReasonUnknown = "Unknown"
+	// ReasonApproverIsAuthor means that a policy requires another user than the author of the change.
+	ReasonApproverIsAuthor = "ApproverIsAuthor"
+	// ReasonAuthorUnknown means that a policy requires another user than the author, and the author
 	// is not known.
-	AuthorUnknown = "AuthorUnknown"
+	ReasonAuthorUnknown = "AuthorUnknown"
 )
 
 // RemainingPlan is an object with its remaining steps.
@@ -66,22 +66,22 @@ func ApprovalStateOf(a *v1alpha1.Approval, ahead RemainingPlan, now time.Time) A
 	about := a.Spec.TargetRef
 	switch {
 	case about.UID != ahead.UID:
-		return ApprovalState{false, ObjectGone, fmt.Sprintf("The approved %s %s was deleted, and another object has its name.", about.Kind, about.Name)}
+		return ApprovalState{false, ReasonObjectGone, fmt.Sprintf("The approved %s %s was deleted, and another object has its name.", about.Kind, about.Name)}
 	case about.Generation != ahead.Generation:
-		return ApprovalState{false, GenerationChanged, fmt.Sprintf(
+		return ApprovalState{false, ReasonGenerationChanged, fmt.Sprintf(
 			"It approves generation %d of the object, which is now at generation %d. Approve again.", about.Generation, ahead.Generation)}
 	}
 	left := changes(ahead.Steps)
 	covered, _ := covers(a.Spec.Steps, ahead.Steps)
 	switch {
 	case spent(a), len(left) == 0 && !covered && ahead.Unknown == "":
-		return ApprovalState{false, Done, "All steps have been taken."}
+		return ApprovalState{false, ReasonDone, "All steps have been taken."}
 	case ahead.Unknown != "":
-		return ApprovalState{false, Unknown, "The remaining steps are not known: " + ahead.Unknown}
+		return ApprovalState{false, ReasonUnknown, "The remaining steps are not known: " + ahead.Unknown}
 	case !a.Spec.ExpirationTime.After(now):
-		return ApprovalState{false, Expired, fmt.Sprintf("It was valid until %s. Approve again.", moment(a.Spec.ExpirationTime.Time, nil))}
+		return ApprovalState{false, ReasonExpired, fmt.Sprintf("It was valid until %s. Approve again.", moment(a.Spec.ExpirationTime.Time, nil))}
 	case !covered:
-		return ApprovalState{false, PlanChanged, fmt.Sprintf("The plan is now %s, and the approved plan was %s. Review the plan, and approve again.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
+		return ApprovalState{false, ReasonPlanChanged, fmt.Sprintf("The plan is now %s, and the approved plan was %s. Review the plan, and approve again.", names(ahead.Steps), approvedNames(a.Spec.Steps))}
 	case ahead.OtherUser:
 		return byOther(a, ahead)
 	}
@@ -92,22 +92,22 @@ func ApprovalStateOf(a *v1alpha1.Approval, ahead RemainingPlan, now time.Time) A
 func byOther(a *v1alpha1.Approval, ahead RemainingPlan) ApprovalState {
 	switch ahead.Author {
 	case "":
-		return ApprovalState{false, AuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and the author of generation %d is not known.", ahead.Generation)}
+		return ApprovalState{false, ReasonAuthorUnknown, fmt.Sprintf("A policy accepts no approval by the author of a change, and the author of generation %d is not known.", ahead.Generation)}
 	case a.Spec.Approver:
-		return ApprovalState{false, ApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Another user must approve.", a.Spec.Approver, ahead.Generation)}
+		return ApprovalState{false, ReasonApproverIsAuthor, fmt.Sprintf("A policy accepts no approval by the author of a change, and %s made generation %d. Another user must approve.", a.Spec.Approver, ahead.Generation)}
 	}
 	return approvedUntil(a)
 }
 
 func approvedUntil(a *v1alpha1.Approval) ApprovalState {
-	return ApprovalState{true, Approved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.ExpirationTime.Time, nil))}
+	return ApprovalState{true, ReasonApproved, fmt.Sprintf("The steps may be taken until %s.", moment(a.Spec.ExpirationTime.Time, nil))}
 }
 
 // spent reports whether all steps of the approval have been taken once. A spent approval
 // does not become valid again when the same steps are due again.
 func spent(a *v1alpha1.Approval) bool {
-	c := apimeta.FindStatusCondition(a.Status.Conditions, Valid)
-	return c != nil && c.Reason == Done
+	c := apimeta.FindStatusCondition(a.Status.Conditions, ConditionValid)
+	return c != nil && c.Reason == ReasonDone
 }
 
 // changes returns the steps that are no repairs.
@@ -183,7 +183,7 @@ func ApprovalCheckOf(approvals []*v1alpha1.Approval, ahead RemainingPlan, step l
 			p.Because = fmt.Sprintf("the approval %q does not have this repair", a.Name)
 		case w.Valid && (best == nil || a.Spec.ExpirationTime.After(best.Spec.ExpirationTime.Time)):
 			best = a
-		case !w.Valid && w.Reason != Done:
+		case !w.Valid && w.Reason != ReasonDone:
 			p.Because = fmt.Sprintf("the approval %q is not valid (%s)", a.Name, w.Reason)
 		}
 	}

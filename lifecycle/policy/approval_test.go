@@ -27,7 +27,7 @@ func approvalOf(steps []lifecycle.Step) *v1alpha1.Approval {
 		Approver:  "ann", Reason: "tested", ExpirationTime: metav1.NewTime(tuesday.Add(time.Hour)),
 	}}
 	for _, s := range steps {
-		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
+		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: v1alpha1.ApprovedClass(s.Class), Args: s.Args})
 	}
 	return a
 }
@@ -56,29 +56,29 @@ func TestApprovalStateOf(t *testing.T) {
 		want   string
 		says   string
 	}{
-		"Whole":      {"nothing is done yet", aheadOf(plan()...), tuesday, policy.Approved, "until Tue 2026-11-24 13:00 UTC"},
-		"Half":       {"what is done is gone from the front", aheadOf(plan()[2:]...), tuesday, policy.Approved, ""},
-		"Mended":     {"repairs in between do not count", aheadOf(mend, plan()[1], mend, plan()[2]), tuesday, policy.Approved, ""},
-		"More":       {"more is to be done", aheadOf(append(plan(), restart)...), tuesday, policy.PlanChanged, "The plan is now Snapshot, Restart a-1, Restart a-2, Restart a-1, and the approved plan was Snapshot, Restart a-1, Restart a-2. Review"},
-		"Less":       {"an end that was approved is left out", aheadOf(plan()[:2]...), tuesday, policy.PlanChanged, ""},
-		"Order":      {"in another order", aheadOf(plan()[2], plan()[1]), tuesday, policy.PlanChanged, ""},
-		"Args":       {"with another argument", aheadOf(other...), tuesday, policy.PlanChanged, ""},
-		"Class":      {"it hurts more than was approved", aheadOf(worse...), tuesday, policy.PlanChanged, ""},
-		"Done":       {"nothing is left", aheadOf(), tuesday, policy.Done, ""},
-		"OnlyMend":   {"only what needs no approval is left", aheadOf(mend), tuesday, policy.Done, ""},
-		"Expired":    {"its time is over, to the moment", aheadOf(plan()...), tuesday.Add(time.Hour), policy.Expired, "It was valid until Tue 2026-11-24 13:00 UTC."},
-		"Another":    {"the same name, another object", replaced, tuesday, policy.ObjectGone, "another"},
-		"Generation": {"the wish was changed", later, tuesday, policy.GenerationChanged, "generation 3"},
-		"Own":        {"its author approved", own, tuesday, policy.ApproverIsAuthor, "ann made generation 3. Another user must approve."},
-		"OwnExpired": {"what ended is not the author's fault", own, tuesday.Add(time.Hour), policy.Expired, ""},
-		"Others":     {"another user approved", others, tuesday, policy.Approved, ""},
-		"Authorless": {"the author is not known", unknown, tuesday, policy.AuthorUnknown, "the author of generation 3 is not known"},
-		"Unseen":     {"the plan is not known", blind, tuesday, policy.Unknown, "it cannot be seen"},
+		"Whole":      {"nothing is done yet", aheadOf(plan()...), tuesday, policy.ReasonApproved, "until Tue 2026-11-24 13:00 UTC"},
+		"Half":       {"what is done is gone from the front", aheadOf(plan()[2:]...), tuesday, policy.ReasonApproved, ""},
+		"Mended":     {"repairs in between do not count", aheadOf(mend, plan()[1], mend, plan()[2]), tuesday, policy.ReasonApproved, ""},
+		"More":       {"more is to be done", aheadOf(append(plan(), restart)...), tuesday, policy.ReasonPlanChanged, "The plan is now Snapshot, Restart a-1, Restart a-2, Restart a-1, and the approved plan was Snapshot, Restart a-1, Restart a-2. Review"},
+		"Less":       {"an end that was approved is left out", aheadOf(plan()[:2]...), tuesday, policy.ReasonPlanChanged, ""},
+		"Order":      {"in another order", aheadOf(plan()[2], plan()[1]), tuesday, policy.ReasonPlanChanged, ""},
+		"Args":       {"with another argument", aheadOf(other...), tuesday, policy.ReasonPlanChanged, ""},
+		"Class":      {"it hurts more than was approved", aheadOf(worse...), tuesday, policy.ReasonPlanChanged, ""},
+		"Done":       {"nothing is left", aheadOf(), tuesday, policy.ReasonDone, ""},
+		"OnlyMend":   {"only what needs no approval is left", aheadOf(mend), tuesday, policy.ReasonDone, ""},
+		"Expired":    {"its time is over, to the moment", aheadOf(plan()...), tuesday.Add(time.Hour), policy.ReasonExpired, "It was valid until Tue 2026-11-24 13:00 UTC."},
+		"Another":    {"the same name, another object", replaced, tuesday, policy.ReasonObjectGone, "another"},
+		"Generation": {"the wish was changed", later, tuesday, policy.ReasonGenerationChanged, "generation 3"},
+		"Own":        {"its author approved", own, tuesday, policy.ReasonApproverIsAuthor, "ann made generation 3. Another user must approve."},
+		"OwnExpired": {"what ended is not the author's fault", own, tuesday.Add(time.Hour), policy.ReasonExpired, ""},
+		"Others":     {"another user approved", others, tuesday, policy.ReasonApproved, ""},
+		"Authorless": {"the author is not known", unknown, tuesday, policy.ReasonAuthorUnknown, "the author of generation 3 is not known"},
+		"Unseen":     {"the plan is not known", blind, tuesday, policy.ReasonUnknown, "it cannot be seen"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			got := policy.ApprovalStateOf(approvalOf(plan()), c.ahead, c.now)
-			if got.Reason != c.want || got.Valid != (c.want == policy.Approved) || !strings.Contains(got.Message, c.says) {
+			if got.Reason != c.want || got.Valid != (c.want == policy.ReasonApproved) || !strings.Contains(got.Message, c.says) {
 				t.Errorf("%s: got %+v, want %s", c.reason, got, c.want)
 			}
 		})
@@ -94,10 +94,10 @@ func TestRepairsThatAreApproved(t *testing.T) {
 		left   []lifecycle.Step
 		want   string
 	}{
-		"Whole":   {"as it was approved", []lifecycle.Step{plan()[1], dismiss, plan()[2]}, policy.Approved},
-		"Begun":   {"with what finishes it", []lifecycle.Step{dismiss, plan()[2]}, policy.Approved},
-		"Mended":  {"and a repair besides", []lifecycle.Step{mend, plan()[1], dismiss, mend, plan()[2]}, policy.Approved},
-		"Without": {"without what finishes it, it is another plan", []lifecycle.Step{plan()[1], plan()[2]}, policy.PlanChanged},
+		"Whole":   {"as it was approved", []lifecycle.Step{plan()[1], dismiss, plan()[2]}, policy.ReasonApproved},
+		"Begun":   {"with what finishes it", []lifecycle.Step{dismiss, plan()[2]}, policy.ReasonApproved},
+		"Mended":  {"and a repair besides", []lifecycle.Step{mend, plan()[1], dismiss, mend, plan()[2]}, policy.ReasonApproved},
+		"Without": {"without what finishes it, it is another plan", []lifecycle.Step{plan()[1], plan()[2]}, policy.ReasonPlanChanged},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,13 +111,13 @@ func TestRepairsThatAreApproved(t *testing.T) {
 // An approval whose steps were all taken does not let the same steps pass again.
 func TestAnApprovalIsSpent(t *testing.T) {
 	a := approvalOf(plan())
-	a.Status.Conditions = []metav1.Condition{{Type: policy.Valid, Status: metav1.ConditionFalse, Reason: policy.Done}}
-	if got := policy.ApprovalStateOf(a, aheadOf(plan()[2]), tuesday); got.Reason != policy.Done {
+	a.Status.Conditions = []metav1.Condition{{Type: policy.ConditionValid, Status: metav1.ConditionFalse, Reason: policy.ReasonDone}}
+	if got := policy.ApprovalStateOf(a, aheadOf(plan()[2]), tuesday); got.Reason != policy.ReasonDone {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestPermitOf(t *testing.T) {
+func TestApprovalCheckOf(t *testing.T) {
 	short, long, wrong := approvalOf(plan()), approvalOf(plan()), approvalOf(plan()[:1])
 	long.Name, long.Spec.ExpirationTime = "long", metav1.NewTime(tuesday.Add(2*time.Hour))
 	wrong.Name = "wrong"

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 
+	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -27,10 +28,10 @@ func (s Set) BudgetSlots(o Object) []BudgetSlot {
 		}
 		share := BudgetSlot{Policy: p.Name, Pool: p.Name, Limit: int(p.spec.Budget.MaxDisrupted)}
 		switch p.spec.Budget.Scope {
-		case "Namespace":
+		case v1alpha1.BudgetScopeNamespace:
 			share.Pool += "/namespace/" + o.Namespace
 			share.Among = "of the namespace " + o.Namespace
-		case "Label":
+		case v1alpha1.BudgetScopeLabel:
 			label := p.spec.Budget.Label
 			share.Pool += "/label/" + o.Labels[label]
 			share.Among = fmt.Sprintf("with %s=%q", label, o.Labels[label])
@@ -44,6 +45,6 @@ func (s Set) BudgetSlots(o Object) []BudgetSlot {
 
 // Full returns the refusal of a step while all slots are taken; holders are the objects that have them.
 func (s BudgetSlot) Full(holders string) lifecycle.Refusal {
-	return lifecycle.Refusal{Gate: Budget, Policy: s.Policy, Message: fmt.Sprintf(
+	return lifecycle.Refusal{Gate: GateBudget, Policy: s.Policy, Message: fmt.Sprintf(
 		"of the objects %s, at most %d may be disrupted at once, and now it is %s", s.Among, s.Limit, holders)}
 }

@@ -53,7 +53,7 @@ func (p *Policy) waitsForWave(q Question) []lifecycle.Refusal {
 	}
 	peers, err := q.Peers()
 	if err != nil {
-		return p.refuse(Canary, time.Time{}, "the state of the objects in the earlier waves is not known: %s", err)
+		return p.refuse(GateCanary, time.Time{}, "the state of the objects in the earlier waves is not known: %s", err)
 	}
 	peer, bad := p.worst(p.before(q.Object, peers), q.Now)
 	if !bad {
@@ -62,12 +62,12 @@ func (p *Policy) waitsForWave(q Question) []lifecycle.Refusal {
 	wave := p.waveName(p.wave(peer.Object))
 	switch {
 	case peer.Stalled != "":
-		return p.refuse(Canary, time.Time{}, "halted, because %s of wave %q is stalled: %s", peer.Object, wave, peer.Stalled)
+		return p.refuse(GateCanary, time.Time{}, "halted, because %s of wave %q is stalled: %s", peer.Object, wave, peer.Stalled)
 	case !peer.Settled:
-		return p.refuse(Canary, time.Time{}, "wave %q comes first, and %s of it is not as declared yet", wave, peer.Object)
+		return p.refuse(GateCanary, time.Time{}, "wave %q comes first, and %s of it is not as declared yet", wave, peer.Object)
 	}
 	end := p.soakEnds(peer)
-	return p.refuse(Canary, end, "wave %q soaks until %s, when %s of it will have been as declared for %s",
+	return p.refuse(GateCanary, end, "wave %q soaks until %s, when %s of it will have been as declared for %s",
 		wave, moment(end, nil), peer.Object, p.spec.Canary.Soak.Duration)
 }
 

@@ -14,11 +14,11 @@ import (
 
 // Names of the gates of policies.
 const (
-	MaintenanceWindow = "MaintenanceWindow"
-	Freeze            = "Freeze"
-	Approval          = "Approval"
-	Canary            = "Canary"
-	Budget            = "Budget"
+	GateMaintenanceWindow = "MaintenanceWindow"
+	GateFreeze            = "Freeze"
+	GateApproval          = "Approval"
+	GateCanary            = "Canary"
+	GateBudget            = "Budget"
 )
 
 // Question asks whether one step of one object may be taken at a time.
@@ -131,9 +131,9 @@ func (p *Policy) frozen(now time.Time) []lifecycle.Refusal {
 	case f == nil:
 		return nil
 	case f.Until == nil:
-		return p.refuse(Freeze, time.Time{}, "frozen (%s) until its spec.freeze is removed", f.Reason)
+		return p.refuse(GateFreeze, time.Time{}, "frozen (%s) until its spec.freeze is removed", f.Reason)
 	case f.Until.After(now):
-		return p.refuse(Freeze, f.Until.Time, "frozen (%s) until %s", f.Reason, moment(f.Until.Time, nil))
+		return p.refuse(GateFreeze, f.Until.Time, "frozen (%s) until %s", f.Reason, moment(f.Until.Time, nil))
 	}
 	return nil
 }
@@ -147,9 +147,9 @@ func (p *Policy) closed(now time.Time) []lifecycle.Refusal {
 	case s.open:
 		return nil
 	case s.opens.IsZero():
-		return p.refuse(MaintenanceWindow, time.Time{}, "none of its maintenance windows ever opens; correct the policy (%s)", strings.Join(p.Faults, "; "))
+		return p.refuse(GateMaintenanceWindow, time.Time{}, "none of its maintenance windows ever opens; correct the policy (%s)", strings.Join(p.Faults, "; "))
 	}
-	return p.refuse(MaintenanceWindow, s.opens, "no maintenance window is open; the next opens %s", moment(s.opens, s.zone))
+	return p.refuse(GateMaintenanceWindow, s.opens, "no maintenance window is open; the next opens %s", moment(s.opens, s.zone))
 }
 
 func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
@@ -163,7 +163,7 @@ func (p *Policy) unapproved(q Question, v *Verdict) []lifecycle.Refusal {
 		return nil
 	}
 	because := cmp.Or(permit.Because, "there is none")
-	return p.refuse(Approval, time.Time{}, "a step that is %s needs an approval%s, and %s; %s", q.Step.Class, p.approver(q), because, q.remedy(p))
+	return p.refuse(GateApproval, time.Time{}, "a step that is %s needs an approval%s, and %s; %s", q.Step.Class, p.approver(q), because, q.remedy(p))
 }
 
 // approver names the user whose approval the policy does not accept.

@@ -24,7 +24,8 @@ var (
 	add      = lifecycle.Step{Name: "Add", Target: "a-4", Class: lifecycle.ClassRoutine, Cause: lifecycle.CauseSpecChange}
 	finish   = lifecycle.Step{Name: "Promote", Target: "a-4", Class: lifecycle.ClassRoutine, Intent: lifecycle.IntentRepair, Cause: lifecycle.CauseSpecChange}
 	adopt    = lifecycle.Step{Name: "Adopt", Target: "a-4", Class: lifecycle.ClassRoutine, Cause: lifecycle.CauseDrift}
-	orders   = policy.Object{Group: "g", Kind: "Ring", Namespace: "team", Name: "orders", Labels: map[string]string{"env": "prod"}}
+	orders   = policy.Object{Group: "g", Kind: "Ring", Namespace: "team", Name: "orders", Labels: map[string]string{"env": "prod"},
+		NamespaceLabels: map[string]string{"stage": "live"}}
 )
 
 func made(name string, edit func(*v1alpha1.OperationPolicySpec)) v1alpha1.OperationPolicy {
@@ -130,7 +131,7 @@ func TestAnApprovalCannotBeMadeInANamespaceThatGoes(t *testing.T) {
 }
 
 // A window that never opens is a fault, and holds all steps.
-func TestAPolicyThatCannotBeFollowedHolds(t *testing.T) {
+func TestInvalidPolicyHolds(t *testing.T) {
 	set := policy.NewSet([]v1alpha1.OperationPolicy{made("p", func(s *v1alpha1.OperationPolicySpec) {
 		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
 	})})
@@ -157,7 +158,7 @@ func TestTheStricterWinsAndAllAreNamed(t *testing.T) {
 	}
 }
 
-func TestABypassPassesAndTellsWhat(t *testing.T) {
+func TestBypassNamesPassedPolicies(t *testing.T) {
 	set := policy.NewSet([]v1alpha1.OperationPolicy{made("nights", nights), made("word", approving("Disruptive"))})
 	q := question(restart)
 	q.Bypass = "the disk is full"
@@ -181,7 +182,7 @@ func TestAnApprovalLetsPass(t *testing.T) {
 		t.Errorf("got %+v", v)
 	}
 	q.Now = tuesday
-	if v := set.Judge(q); len(v.Refusals) != 1 || v.Refusals[0].Gate != policy.MaintenanceWindow {
+	if v := set.Judge(q); len(v.Refusals) != 1 || v.Refusals[0].Gate != policy.GateMaintenanceWindow {
 		t.Errorf("an approval opens no window: %+v", v)
 	}
 	q.Permit = func() policy.ApprovalCheck {
@@ -189,40 +190,6 @@ func TestAnApprovalLetsPass(t *testing.T) {
 	}
 	if v := set.Judge(q); !strings.Contains(lifecycle.Held(restart, v.Refusals...).Message, "Expired") {
 		t.Errorf("got %+v", v)
-	}
-}
-
-func TestWhomAPolicySelects(t *testing.T) {
-	all := func(v1alpha1.ObjectSelector) v1alpha1.ObjectSelector { return v1alpha1.ObjectSelector{} }
-	cases := map[string]struct {
-		selector v1alpha1.ObjectSelector
-		want     bool
-	}{
-		"All":            {all(v1alpha1.ObjectSelector{}), true},
-		"Kind":           {v1alpha1.ObjectSelector{Kinds: []string{"Other", "Ring"}}, true},
-		"KindGroup":      {v1alpha1.ObjectSelector{Kinds: []string{"Ring.g"}}, true},
-		"OtherGroup":     {v1alpha1.ObjectSelector{Kinds: []string{"Ring.h"}}, false},
-		"OtherKind":      {v1alpha1.ObjectSelector{Kinds: []string{"ring"}}, false},
-		"Namespace":      {v1alpha1.ObjectSelector{Namespaces: []string{"team"}}, true},
-		"OtherNamespace": {v1alpha1.ObjectSelector{Namespaces: []string{"tea"}}, false},
-		"Labels":         {v1alpha1.ObjectSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "prod"}}}, true},
-		"OtherLabels":    {v1alpha1.ObjectSelector{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"env": "test"}}}, false},
-		"One":            {v1alpha1.ObjectSelector{Kinds: []string{"Ring"}, Namespaces: []string{"other"}}, false},
-		"Wrong": {v1alpha1.ObjectSelector{LabelSelector: &metav1.LabelSelector{
-			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "env", Operator: "Is"}},
-		}}, false},
-	}
-	for name, c := range cases {
-		t.Run(name, func(t *testing.T) {
-			p := made("p", func(s *v1alpha1.OperationPolicySpec) { s.Selector = c.selector })
-			read := policy.New(&p)
-			if got := read.Selects(orders); got != c.want {
-				t.Errorf("got %v, want %v; faults %q", got, c.want, read.Faults)
-			}
-			if faulty := len(read.Faults) > 0; faulty != (name == "Wrong") {
-				t.Errorf("faults %q", read.Faults)
-			}
-		})
 	}
 }
 
@@ -310,10 +277,10 @@ func TestWaves(t *testing.T) {
 	}
 }
 
-func TestShares(t *testing.T) {
+func TestBudgetSlots(t *testing.T) {
 	per := func(per, label string) func(*v1alpha1.OperationPolicySpec) {
 		return func(s *v1alpha1.OperationPolicySpec) {
-			s.Budget = &v1alpha1.Budget{MaxDisrupted: 2, Scope: per, Label: label}
+			s.Budget = &v1alpha1.Budget{MaxDisrupted: 2, Scope: v1alpha1.BudgetScope(per), Label: label}
 		}
 	}
 	set := policy.NewSet([]v1alpha1.OperationPolicy{
@@ -329,7 +296,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func TestContradictions(t *testing.T) {
+func TestConflictingPolicies(t *testing.T) {
 	windows := func(all ...v1alpha1.Window) func(*v1alpha1.OperationPolicySpec) {
 		return func(s *v1alpha1.OperationPolicySpec) { s.Windows = all }
 	}
@@ -360,10 +327,11 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-func TestWhatAPolicySaysOfItself(t *testing.T) {
+func TestPolicyConditions(t *testing.T) {
 	never := func(s *v1alpha1.OperationPolicySpec) {
 		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
 	}
+	byNamespace := func(s *v1alpha1.OperationPolicySpec) { s.Selector.NamespaceSelector = &metav1.LabelSelector{} }
 	typo := func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Rings"} }
 	cases := map[string]struct {
 		reason   string
@@ -371,10 +339,15 @@ func TestWhatAPolicySaysOfItself(t *testing.T) {
 		standing policy.Usage
 		want     []string
 	}{
-		"Followed": {"all is well", nights, policy.Usage{Selected: 1}, []string{"Ready True Followed: It is followed."}},
+		"InEffect": {"all is well", nights, policy.Usage{Selected: 1}, []string{"Ready True InEffect: The policy is in effect."}},
 		"Nothing":  {"no object is selected", nights, policy.Usage{}, []string{"Ready True SelectsNothing: No object has", "SelectsNothing True SelectsNothing: No object has"}},
 		"Typo":     {"a kind that is not run", typo, policy.Usage{Runs: []string{"Ring"}}, []string{"Ready True SelectsNothing: The operator runs no Rings (spec.selector.kinds); it runs Ring.", "SelectsNothing True"}},
-		"Against":  {"another one disagrees", nights, policy.Usage{Selected: 1, Against: []string{"No."}}, []string{"Ready True Contradicts: No.", "Contradicts True Contradicts: No."}},
+		"Against":  {"another one disagrees", nights, policy.Usage{Selected: 1, Against: []string{"No."}}, []string{"Ready True Conflicting: No.", "Conflicting True Conflicting: No."}},
+		"Blind": {"labels of namespaces are not known", byNamespace, policy.Usage{Selected: 1, NamespacesUnknown: true}, []string{
+			"Ready False NamespacesUnknown: spec.selector.namespaceSelector is not in effect",
+		}},
+		"Sees":     {"they are known", byNamespace, policy.Usage{Selected: 1}, []string{"Ready True InEffect: The policy is in effect."}},
+		"Needless": {"nothing selects by them", nights, policy.Usage{Selected: 1, NamespacesUnknown: true}, []string{"Ready True InEffect: The policy is in effect."}},
 		"Invalid":  {"what cannot be followed comes first", never, policy.Usage{}, []string{`Ready False Invalid: It cannot be followed as it is written: spec.windows[0].schedule "0 0 30 2 *" never comes`, "SelectsNothing True"}},
 	}
 	for name, c := range cases {

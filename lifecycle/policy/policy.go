@@ -17,6 +17,9 @@ import (
 type Object struct {
 	Group, Kind, Namespace, Name string
 	Labels                       map[string]string
+	// NamespaceLabels are the labels of the namespace; nil if they are not known. Then a policy
+	// selects the object as if they matched, and only what holds steps counts of it.
+	NamespaceLabels map[string]string
 }
 
 // String names the object to users, e.g. "EtcdCluster team-a/orders".
@@ -29,11 +32,12 @@ type Policy struct {
 	// Faults describe the invalid fields.
 	Faults []string
 
-	spec     v1alpha1.OperationPolicySpec
-	selector labels.Selector
-	nodes    labels.Selector
-	windows  windows
-	waves    []labels.Selector
+	spec       v1alpha1.OperationPolicySpec
+	selector   labels.Selector
+	namespaces labels.Selector
+	nodes      labels.Selector
+	windows    windows
+	waves      []labels.Selector
 }
 
 // New parses a policy. Faults lists the invalid fields: an invalid window never opens, and
@@ -42,6 +46,7 @@ func New(p *v1alpha1.OperationPolicy) *Policy {
 	read := &Policy{Name: p.Name, spec: *p.Spec.DeepCopy()}
 	read.windows, read.Faults = newWindows(p.Spec.Windows)
 	read.selector = read.labels("spec.selector.labelSelector", p.Spec.Selector.LabelSelector)
+	read.namespaces = read.labels("spec.selector.namespaceSelector", p.Spec.Selector.NamespaceSelector)
 	if m := p.Spec.NodeMaintenance; m != nil {
 		read.nodes = read.labels("spec.nodeMaintenance.selector", m.Selector)
 	}
@@ -72,8 +77,26 @@ func (p *Policy) Selects(o Object) bool {
 	kind := func(k string) bool { return k == o.Kind || k == o.Kind+"."+o.Group }
 	return (len(s.Kinds) == 0 || slices.ContainsFunc(s.Kinds, kind)) &&
 		(len(s.Namespaces) == 0 || slices.Contains(s.Namespaces, o.Namespace)) &&
-		p.selector.Matches(labels.Set(o.Labels))
+		p.selector.Matches(labels.Set(o.Labels)) &&
+		(o.NamespaceLabels == nil || p.namespaces.Matches(labels.Set(o.NamespaceLabels)))
 }
+
+// holdingOnly returns the policy without the fields by which the operator acts in another way than
+// to hold a step, such as a rollback.
+func (p *Policy) holdingOnly() *Policy {
+	only := *p
+	only.spec.NodeMaintenance = nil
+	if only.spec.DriftPolicy == v1alpha1.DriftPolicyReport {
+		only.spec.DriftPolicy = ""
+	}
+	if only.spec.OnFailure == v1alpha1.FailurePolicyRollback {
+		only.spec.OnFailure = ""
+	}
+	return &only
+}
+
+// SelectsByNamespace reports whether the policy selects objects by the labels of their namespaces.
+func (p *Policy) SelectsByNamespace() bool { return p.spec.Selector.NamespaceSelector != nil }
 
 // Window returns when the next window opens, or until when one is open, and the time at
 // which this text changes. Without windows it returns "".
@@ -116,11 +139,17 @@ func NewSet(all []v1alpha1.OperationPolicy) Set {
 	return s
 }
 
-// Selecting returns the policies that select the object.
+// Selecting returns the policies that select the object. Of a policy that may not select it, because the
+// labels of its namespace are not known, only what holds steps counts: a freeze, windows, approvals, waves
+// and budgets. A rollback would write to an object that the policy may not be about.
 func (s Set) Selecting(o Object) Set {
 	var about Set
 	for _, p := range s {
-		if p.Selects(o) {
+		switch {
+		case !p.Selects(o):
+		case o.NamespaceLabels == nil && p.SelectsByNamespace():
+			about = append(about, p.holdingOnly())
+		default:
 			about = append(about, p)
 		}
 	}

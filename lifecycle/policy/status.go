@@ -10,11 +10,20 @@ import (
 
 // Conditions of a policy, besides Ready.
 const (
-	// SelectsNothing is true when the policy selects no object.
-	SelectsNothing = "SelectsNothing"
-	// Contradicts is true when another policy conflicts with it about an object.
-	Contradicts = "Contradicts"
+	// ConditionSelectsNothing is true when the policy selects no object.
+	ConditionSelectsNothing = "SelectsNothing"
+	// ConditionConflicting is true when another policy conflicts with it about an object.
+	ConditionConflicting = "Conflicting"
 )
+
+// ReasonNamespacesUnknown is the reason of a policy that selects by labels of namespaces, which
+// the operator does not know.
+const ReasonNamespacesUnknown = "NamespacesUnknown"
+
+const namespacesUnknown = "spec.selector.namespaceSelector is not in effect: the operator cannot read the labels of namespaces. " +
+	"The policy holds steps of objects in every namespace that its other fields select; its paused, driftPolicy Report, onFailure Rollback " +
+	"and nodeMaintenance are in effect for none. Grant the operator the verbs list and watch on namespaces, " +
+	"or use spec.selector.namespaces."
 
 // Usage is the state of a policy in the fleet.
 type Usage struct {
@@ -25,12 +34,14 @@ type Usage struct {
 	Against []string
 	// Runs are the kinds that the operator runs, sorted.
 	Runs []string
+	// NamespacesUnknown reports that the operator does not know the labels of namespaces.
+	NamespacesUnknown bool
 }
 
 // Conditions returns the conditions of the policy's status.
 func (p *Policy) Conditions(s Usage) []lifecycle.Condition {
 	ready := lifecycle.Condition{
-		Type: lifecycle.ConditionReady, Status: lifecycle.StatusOf(true), Reason: "Followed", Message: "It is followed.",
+		Type: lifecycle.ConditionReady, Status: lifecycle.StatusOf(true), Reason: "InEffect", Message: "The policy is in effect.",
 	}
 	var more []lifecycle.Condition
 	add := func(kind, message string) {
@@ -38,10 +49,13 @@ func (p *Policy) Conditions(s Usage) []lifecycle.Condition {
 		ready.Reason, ready.Message = kind, message
 	}
 	if s.Selected == 0 {
-		add(SelectsNothing, p.nothing(s.Runs))
+		add(ConditionSelectsNothing, p.nothing(s.Runs))
 	}
 	if len(s.Against) > 0 {
-		add(Contradicts, strings.Join(s.Against, " "))
+		add(ConditionConflicting, strings.Join(s.Against, " "))
+	}
+	if p.SelectsByNamespace() && s.NamespacesUnknown {
+		ready.Status, ready.Reason, ready.Message = lifecycle.StatusOf(false), ReasonNamespacesUnknown, namespacesUnknown
 	}
 	if len(p.Faults) > 0 {
 		ready.Status, ready.Reason = lifecycle.StatusOf(false), "Invalid"

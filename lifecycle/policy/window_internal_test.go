@@ -132,7 +132,7 @@ func TestOpenAndClosed(t *testing.T) {
 	}
 }
 
-func TestFaultsOfWindowsAreTold(t *testing.T) {
+func TestInvalidWindowsAreReported(t *testing.T) {
 	cases := map[string]struct {
 		window v1alpha1.Window
 		want   string
@@ -158,7 +158,7 @@ func TestFaultsOfWindowsAreTold(t *testing.T) {
 
 // Between any two changes of its state a window is what it was: the steps of a whole
 // year, hour by hour, agree with what was said before.
-func TestAWindowKeepsItsWord(t *testing.T) {
+func TestWindowAgreesWithItsPrediction(t *testing.T) {
 	for _, zone := range []string{"Europe/Zurich", "America/New_York", "Australia/Lord_Howe", "UTC"} {
 		all := windows{opened(t, "30 1,2 * * 0,3", zone, 90*time.Minute)}
 		said := all.at(at(t, "2026-01-01T00:00:00Z"))

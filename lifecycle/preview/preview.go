@@ -31,9 +31,9 @@ type Plan struct {
 type Step struct {
 	lifecycle.Step
 	// IsWait reports that the step is a wait, without an action.
-	IsWait bool `json:"awaited,omitempty"`
+	IsWait bool `json:"isWait,omitempty"`
 	// Impact is the application's description of the availability during the step.
-	Impact string `json:"meanwhile,omitempty"`
+	Impact string `json:"impact,omitempty"`
 	// Expected is the median duration in the object's history; zero if there is none.
 	Expected metav1.Duration `json:"expected,omitzero"`
 	// Held are the gates that would hold the step: the application's gates at its time, and
@@ -60,6 +60,9 @@ type Simulator[T lifecycle.Resource, W any] struct {
 	Planner lifecycle.Planner[T, W]
 	Gates   []lifecycle.Gate[T, W]
 
+	// ReportsDrift says that the drift policy is Report: see [lifecycle.Decision.Drift].
+	ReportsDrift bool
+
 	// Impact is that of [lifecycle.Abilities]; nil if the application has none.
 	Impact func(want T, during W) string
 
@@ -67,8 +70,9 @@ type Simulator[T lifecycle.Resource, W any] struct {
 	// last needs it, too. Nil means that they do not.
 	Holds, Needed func(want T, seen W, step lifecycle.Step) bool
 
-	// WithoutHeldChange returns the step as the engine takes it while policies hold the change of the spec. Nil means as it is.
-	WithoutHeldChange func(want T, seen W, step lifecycle.Step) lifecycle.Step
+	// WithoutHeldChange returns the step as the engine takes it while policies hold the change of the spec, or the refusals that
+	// hold the step with the change. Nil means as it is.
+	WithoutHeldChange func(want T, seen W, step lifecycle.Step) (lifecycle.Step, []lifecycle.Refusal)
 
 	// Beside returns what the engine does while an object cannot be provided, and true, or how the plan ends. Nil means
 	// that all objects can be provided.
@@ -81,7 +85,7 @@ func (s Simulator[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 	want = want.DeepCopyObject().(T)
 	var p Plan
 	for len(p.Steps) < Limit {
-		d := s.goesOn(want, seen, s.Planner.Next(want, seen, now))
+		d := s.goesOn(want, seen, s.next(want, seen, now))
 		before := want.DeepCopyObject()
 		s.Planner.Status(want, seen)
 		if d.Outcome == lifecycle.OutcomeRetry && !reflect.DeepEqual(before, want) {
@@ -90,9 +94,6 @@ func (s Simulator[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		d, on := s.beside(want, seen, d)
 		if !on || d.Outcome != lifecycle.OutcomeProceed && d.Outcome != lifecycle.OutcomeWait {
 			return p.end(d), want, seen
-		}
-		if s.WithoutHeldChange != nil && d.Outcome == lifecycle.OutcomeProceed {
-			d.Step = s.WithoutHeldChange(want, seen, d.Step)
 		}
 		next, after := s.step(want, seen, d)
 		p.Steps = append(p.Steps, next)
@@ -105,6 +106,14 @@ func (s Simulator[T, W]) Unroll(want T, seen W, now time.Time) (Plan, T, W) {
 		seen = after
 	}
 	return p.end(nonTerminating), want, seen
+}
+
+func (s Simulator[T, W]) next(want T, seen W, now time.Time) lifecycle.Decision {
+	d := s.Planner.Next(want, seen, now)
+	if s.ReportsDrift {
+		d, _ = d.SpareDrift()
+	}
+	return d
 }
 
 func (s Simulator[T, W]) beside(want T, seen W, d lifecycle.Decision) (lifecycle.Decision, bool) {
@@ -134,10 +143,14 @@ func (s Simulator[T, W]) refusals(want T, seen W, step lifecycle.Step) []lifecyc
 
 // step is the decision as a part of the plan, and the world after it.
 func (s Simulator[T, W]) step(want T, seen W, d lifecycle.Decision) (Step, W) {
+	var refusals []lifecycle.Refusal
+	if s.WithoutHeldChange != nil && d.Outcome == lifecycle.OutcomeProceed {
+		d.Step, refusals = s.WithoutHeldChange(want, seen, d.Step)
+	}
 	during, after := s.Planner.Effect(want, seen, d.Step)
 	next := Step{Step: d.Step, IsWait: d.Outcome == lifecycle.OutcomeWait}
 	if !next.IsWait {
-		next.Held = lifecycle.Judge(s.Gates, want, seen, during, d.Step)
+		next.Held = append(lifecycle.Judge(s.Gates, want, seen, during, d.Step), refusals...)
 	}
 	if s.Impact != nil && d.Step.Class.IsDisruptive() {
 		next.Impact = s.Impact(want, during)
@@ -155,5 +168,5 @@ func stuck(d lifecycle.Decision) lifecycle.Decision {
 	return lifecycle.Decision{Outcome: d.Outcome, Reason: d.Reason, Message: d.Message}
 }
 
-var nonTerminating = lifecycle.Block("Endless", fmt.Sprintf(
+var nonTerminating = lifecycle.Block("NonTerminating", fmt.Sprintf(
 	"The plan has more than %d steps, of which these are the first. If so many are implausible, the rules do not converge: please report a bug.", Limit))

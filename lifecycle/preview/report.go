@@ -28,7 +28,7 @@ type Report struct {
 	// PausedBy names the origin of the pause, and how to resume.
 	PausedBy string `json:"pausedBy,omitempty"`
 	// Unknowns describe what the plan could not determine.
-	Unknowns []string `json:"unseen,omitempty"`
+	Unknowns []string `json:"unknowns,omitempty"`
 	// Kept lists the fields that a rollback keeps, with the reasons.
 	Kept []string `json:"kept,omitempty"`
 	// Omitted is the number of steps that do not fit in the report.

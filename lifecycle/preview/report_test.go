@@ -37,7 +37,7 @@ func TestAReportFits(t *testing.T) {
 	}
 }
 
-func TestAQuestionIsNoReport(t *testing.T) {
+func TestPreviewRequestIsNoReport(t *testing.T) {
 	for _, raw := range []string{"", "update", "{}", "null"} {
 		if _, ok := preview.Decode(raw); ok {
 			t.Errorf("%q is read as a report", raw)

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,6 +16,17 @@ import (
 
 // RolledOut is what Rolling waits for.
 const RolledOut = "RolledOut"
+
+// rolledOutArgs are the arguments of RolledOut.
+type rolledOutArgs struct {
+	Size  int32  `json:"size"`
+	Image string `json:"image"`
+}
+
+// Steps declares what Rolling waits for.
+func Steps() []lifecycle.StepType {
+	return []lifecycle.StepType{{Name: RolledOut, Wait: true, Args: rolledOutArgs{}}}
+}
 
 // State is what is seen of a Deployment and its pods. The zero State is that of one that does not exist.
 type State struct {
@@ -65,19 +75,17 @@ func (s State) Rolling(size int32, image string) lifecycle.Decision {
 	if s.Stuck {
 		return lifecycle.Block("RolloutStuck", said+", and no progress is made. See what hinders the others (kubectl describe pods), or change the spec.")
 	}
-	return lifecycle.WaitFor(lifecycle.Step{
-		Name: RolledOut, Reason: "RollingOut", Message: said + ".",
-		Args: map[string]string{"size": strconv.Itoa(int(size)), "image": cmp.Or(s.Image, image)},
-	}, time.Time{})
+	wait := lifecycle.Step{Name: RolledOut, Reason: "RollingOut", Message: said + "."}
+	return lifecycle.WaitFor(wait.WithArgs(rolledOutArgs{size, cmp.Or(s.Image, image)}), time.Time{})
 }
 
 // After returns the state when the wait of Rolling has ended well, and the same state for any other step. The names of
 // new pods cannot be predicted.
 func (s State) After(step lifecycle.Step) State {
-	size, err := strconv.ParseInt(step.Args["size"], 10, 32)
+	args, err := lifecycle.ArgsOf[rolledOutArgs](step)
 	if step.Name != RolledOut || err != nil {
 		return s
 	}
-	n := int32(size)
-	return State{Current: true, Image: step.Args["image"], Total: n, Updated: n, Available: n, Pods: s.Pods}
+	n := args.Size
+	return State{Current: true, Image: args.Image, Total: n, Updated: n, Available: n, Pods: s.Pods}
 }

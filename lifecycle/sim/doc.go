@@ -12,8 +12,8 @@
 //
 // The faults are those that an operator meets. It crashes between any two effects, its
 // cache is stale, its writes conflict, and it misses events. The API server refuses
-// single calls or is away. The application is slow, or breaks in the ways that the
-// model offers. A stale cache is never older than the operator's own last write, as in
+// single calls or is away. Its clock jumps, or another replica leads with another clock.
+// The application is slow, or breaks in the ways that the model offers. A stale cache is never older than the operator's own last write, as in
 // the engine, and a restarted operator reads everything again.
 //
 // Safety is checked after every effect and at every tick. After the faults have

@@ -11,6 +11,8 @@ var (
 	ErrConflict = errors.New("conflict: the object was changed meanwhile")
 	// ErrAPI is a call that the API server did not answer.
 	ErrAPI = errors.New("the API server did not answer")
+	// ErrRefused is the API server's answer to a step that a policy refuses.
+	ErrRefused = errors.New("forbidden: a policy refuses the step")
 )
 
 // crash is the panic value of an operator that crashes. turn recovers it.

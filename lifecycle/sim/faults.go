@@ -3,6 +3,7 @@ package sim
 import (
 	"math/rand/v2"
 	"slices"
+	"time"
 )
 
 // Fault is a kind of fault.
@@ -30,12 +31,18 @@ const (
 	Broken Fault = "broken"
 	// Edited is a change of the spec by the user.
 	Edited Fault = "edited"
+	// Clock is another clock of the operator: it jumps, or a replica with another one leads. It
+	// stays wrong when the faults stop.
+	Clock Fault = "clock"
+	// Refused is a time in which the API server refuses one step, as an admission policy or a quota
+	// does.
+	Refused Fault = "refused step"
 )
 
 // odds is the number of opportunities per fault, on average.
 var odds = map[Fault]int{
 	Crash: 25, LostAnswer: 30, Conflict: 30, APIError: 30,
-	Outage: 80, StaleCache: 6, LostWatch: 60, Slow: 40, Broken: 25, Edited: 30,
+	Outage: 80, StaleCache: 6, LostWatch: 60, Slow: 40, Broken: 25, Edited: 30, Clock: 60, Refused: 60,
 }
 
 // faultInjector decides by the seed which faults happen. Each run enables only some
@@ -59,6 +66,15 @@ func newFaultInjector(rng *rand.Rand, disabled []Fault) *faultInjector {
 // happens reports whether the fault happens at this opportunity.
 func (i *faultInjector) happens(f Fault) bool {
 	return !i.stopped && i.enabled[f] && i.rng.IntN(odds[f]) == 0
+}
+
+// skews are how far the operator's clock may be off.
+var skews = []time.Duration{time.Second, 10 * time.Second, time.Minute, 10 * time.Minute}
+
+// skew returns how far the operator's clock is ahead of all others from now on.
+func (i *faultInjector) skew() time.Duration {
+	most := skews[i.rng.IntN(len(skews))]
+	return time.Duration(i.rng.Int64N(2*int64(most/time.Second)+1))*time.Second - most
 }
 
 // lasts reports whether a fault with a duration is in progress, and may begin one.

@@ -22,8 +22,12 @@ type world[T lifecycle.Resource, W any] struct {
 	model    Model[T, W]
 	faults   *faultInjector
 	rng      *rand.Rand
-	now      time.Time
+	now      time.Time     // of all clocks but the operator's
+	skew     time.Duration // of the operator's clock
 	past     []W
+	refused  lifecycle.Step // by the API server, while the fault lasts
+	worked   map[int64]bool // the generations that have settled
+	process  process        // what the operator remembers
 	outcome  *Outcome
 }
 
@@ -42,7 +46,7 @@ func Run[T lifecycle.Resource, W any](s Scenario[T, W], seed uint64) (out Outcom
 	rng := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 	want, model := s.Begin(rng)
 	w := &world[T, W]{
-		scenario: s, want: want, model: model, rng: rng,
+		scenario: s, want: want, model: model, rng: rng, worked: map[int64]bool{},
 		faults: newFaultInjector(rng, s.DisabledFaults), now: time.Unix(1_700_000_000, 0).UTC(), outcome: &out,
 	}
 	w.injectFaults()
@@ -98,7 +102,7 @@ func (w *world[T, W]) checkKept() {
 	if w.scenario.Kept == nil {
 		return
 	}
-	if err := w.scenario.Kept(w.want, w.model.Observe(w.now)); err != nil {
+	if err := w.scenario.Kept(w.want, w.model.Observe(w.clock())); err != nil {
 		w.fail("settled, but %v", err)
 	}
 }
@@ -109,6 +113,9 @@ func (w *world[T, W]) tick() {
 	w.faults.tick++
 	w.now = w.now.Add(time.Second)
 	w.faults.lasts(Outage)
+	if !w.faults.lasts(Refused) {
+		w.refused = lifecycle.Step{}
+	}
 	if !w.faults.lasts(Slow) {
 		w.model.Tick(w.now, w.rng)
 	}
@@ -122,9 +129,16 @@ func (w *world[T, W]) tick() {
 		w.want.SetGeneration(w.want.GetGeneration() + 1)
 		w.note("the user changes the object")
 	}
+	if w.faults.happens(Clock) {
+		w.skew, w.past, w.process = w.faults.skew(), nil, process{} // a replica that begins to lead reads everything again
+		w.note("the operator's clock is off by %s", w.skew)
+	}
 	w.check()
-	w.past = append(w.past, w.model.Observe(w.now))
+	w.past = append(w.past, w.model.Observe(w.clock()))
 }
+
+// clock is the time by the operator's clock.
+func (w *world[T, W]) clock() time.Time { return w.now.Add(w.skew) }
 
 func (w *world[T, W]) check() {
 	if m, ok := w.model.(Truthful); ok {
@@ -135,7 +149,7 @@ func (w *world[T, W]) check() {
 	if w.scenario.Safe == nil {
 		return
 	}
-	if err := w.scenario.Safe(w.model.Observe(w.now)); err != nil {
+	if err := w.scenario.Safe(w.model.Observe(w.clock())); err != nil {
 		w.fail("unsafe: %v", err)
 	}
 }

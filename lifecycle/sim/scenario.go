@@ -11,6 +11,7 @@ import (
 type Model[T lifecycle.Resource, W any] interface {
 	// Observe returns the true world as the driver would see it. The result must not
 	// share memory with the model, because the simulator returns it later as a stale world.
+	// The time is by the operator's clock, which may differ from that of Tick and Break.
 	Observe(now time.Time) W
 
 	// Provide applies resources as the engine does: only a difference is an effect.
@@ -51,6 +52,9 @@ type Scenario[T lifecycle.Resource, W any] struct {
 	// Hold returns the refusals of policies for the step; nil holds no step. It must be a
 	// pure function of its arguments.
 	Hold func(want T, step lifecycle.Step, now time.Time) []lifecycle.Refusal
+
+	// ReportsDrift says that the drift policy is Report: see [lifecycle.Decision.Drift].
+	ReportsDrift bool
 
 	// Begin returns the initial object and model.
 	Begin func(chance *rand.Rand) (T, Model[T, W])

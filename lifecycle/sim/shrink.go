@@ -9,7 +9,7 @@ import (
 )
 
 // faults are all kinds of faults, in the order in which a seed enables them.
-var faults = []Fault{Crash, LostAnswer, Conflict, APIError, Outage, StaleCache, LostWatch, Slow, Broken, Edited}
+var faults = []Fault{Crash, LostAnswer, Conflict, APIError, Outage, StaleCache, LostWatch, Slow, Broken, Edited, Clock, Refused}
 
 // Shrink returns the shortest run found that fails like the given one: with the same seed, fewer kinds of faults, and
 // fewer ticks with faults. The returned scenario has them in DisabledFaults and FaultTicks.

@@ -18,6 +18,7 @@ func (w *world[T, W]) turn() (d lifecycle.Decision, effects int) {
 		c, crashed := recovered[crash](recover())
 		if crashed {
 			w.note("the operator crashes before: %s", c.before)
+			w.process = process{}
 		}
 		if crashed || effects > 0 {
 			w.past = nil // the cache shows own writes, and a new process reads everything again
@@ -49,7 +50,7 @@ func (w *world[T, W]) observe() W {
 		w.note("the cache is %d ticks old", len(w.past)-1-age)
 		return w.past[age]
 	}
-	return w.model.Observe(w.now)
+	return w.model.Observe(w.clock())
 }
 
 func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
@@ -59,9 +60,9 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 		w.fail("resources: %v", err)
 	}
 	if err := w.model.Provide(want, resources, fx); err != nil {
-		return lifecycle.RetryIn(0, "ProvideFailed", err.Error())
+		return lifecycle.RetryIn(0, "ApplyFailed", err.Error())
 	}
-	d := w.next(want, seen)
+	d := w.pastStuck(w.next(want, seen))
 	if d.Outcome == lifecycle.OutcomeProceed {
 		return w.act(want, seen, d, fx)
 	}
@@ -70,9 +71,12 @@ func (w *world[T, W]) decide(seen W, fx *Effects) lifecycle.Decision {
 
 // next asks the planner twice, because a pure planner gives the same answer.
 func (w *world[T, W]) next(want T, seen W) lifecycle.Decision {
-	d := w.scenario.Planner.Next(want, seen, w.now)
-	if again := w.scenario.Planner.Next(want, seen, w.now); !reflect.DeepEqual(d, again) {
+	d := w.scenario.Planner.Next(want, seen, w.clock())
+	if again := w.scenario.Planner.Next(want, seen, w.clock()); !reflect.DeepEqual(d, again) {
 		w.fail("Next is not pure, its answers to the same input differ: %s; %s", d, again)
+	}
+	if w.scenario.ReportsDrift {
+		d, _ = d.SpareDrift()
 	}
 	return d
 }
@@ -81,7 +85,7 @@ func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lif
 	during, _ := w.scenario.Planner.Effect(want, seen, d.Step)
 	held := lifecycle.Judge(w.scenario.Gates, want, seen, during, d.Step)
 	if len(held) == 0 && w.scenario.Hold != nil {
-		if held = w.scenario.Hold(want, d.Step, w.now); len(held) > 0 {
+		if held = w.scenario.Hold(want, d.Step, w.clock()); len(held) > 0 {
 			if next := d.Instead(nil); next.Outcome == lifecycle.OutcomeProceed {
 				w.note("held, and a repair goes on: %s by %s", d.Step, held[0].Gate)
 				return w.act(want, seen, next, fx)
@@ -94,9 +98,5 @@ func (w *world[T, W]) act(want T, seen W, d lifecycle.Decision, fx *Effects) lif
 	}
 	w.note("step: %s (%s)", d.Step, d.Reason)
 	w.outcome.Steps++
-	if err := w.model.Act(want, seen, d.Step, fx); err != nil {
-		w.note("step failed: %v", err)
-		return lifecycle.RetryIn(0, "StepFailed", err.Error())
-	}
-	return d
+	return w.tried(d, w.try(want, seen, d.Step, fx))
 }

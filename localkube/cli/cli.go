@@ -37,6 +37,8 @@ func run(ctx context.Context, args []string) error {
 			return node.Init(args[1])
 		case node.BootCommand:
 			return node.Boot(ctx, args[1])
+		case node.NetworkPolicyCommand:
+			return node.EnforceNetworkPolicies(ctx, args[1])
 		case node.ImportCommand:
 			return node.Import(ctx, args[1])
 		case cluster.ProvisionCommand:

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
+	"github.com/governor-dev/governor/localkube/networkpolicy"
 	"github.com/governor-dev/governor/localkube/storage"
 )
 
@@ -36,12 +37,13 @@ func (c *Cluster) addons() ([]byte, error) {
 	if err := t.Execute(&out, map[string]any{
 		"ProvisionerRole": role.Name,
 		"ProvisionerUser": storage.User,
+		"NetworkPolicy":   networkpolicy.User,
 		"DNSImage":        dnsImage,
 		"DNS":             c.Plan.Service(10),
 	}); err != nil {
 		return nil, err
 	}
-	objects := []runtime.Object{role}
+	objects := []runtime.Object{role, networkpolicy.ClusterRole()}
 	for _, class := range storage.Classes() {
 		objects = append(objects, class)
 	}

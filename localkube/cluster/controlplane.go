@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/governor-dev/governor/localkube/networkpolicy"
 	"github.com/governor-dev/governor/localkube/pki"
 	"github.com/governor-dev/governor/localkube/process"
 	"github.com/governor-dev/governor/localkube/storage"
@@ -18,6 +19,7 @@ var identities = map[string]pki.Identity{
 	"kube-scheduler":          {User: "system:kube-scheduler"},
 	"kube-proxy":              {User: "system:kube-proxy"},
 	"provisioner":             {User: storage.User},
+	"networkpolicy":           {User: networkpolicy.User},
 }
 
 func (c *Cluster) pkiDir() string { return c.path("pki") }

@@ -155,7 +155,12 @@ func certifyNode(ca *pki.Authority, c *Cluster, n node.Node) error {
 	if err := own.Kubeconfig(filepath.Join(n.Dir, "kubelet.kubeconfig"), "localkube-"+c.Name, n.APIServer, id); err != nil {
 		return err
 	}
-	return own.Kubeconfig(filepath.Join(n.Dir, "kube-proxy.kubeconfig"), "localkube-"+c.Name, n.APIServer, identities["kube-proxy"])
+	for _, client := range []string{"kube-proxy", "networkpolicy"} {
+		if err := own.Kubeconfig(filepath.Join(n.Dir, client+".kubeconfig"), "localkube-"+c.Name, n.APIServer, identities[client]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AddImages puts archives where every node finds them, now and when it boots, and makes the running nodes import them.

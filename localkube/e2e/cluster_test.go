@@ -25,6 +25,7 @@ func TestCluster(t *testing.T) {
 		{"up again changes nothing", testIdempotent},
 		{"pods reach each other", testPodNetwork},
 		{"exec, logs, cp, port-forward", testStreams},
+		{"network policy", testNetworkPolicy},
 		{"webhook", testWebhook},
 		{"local volume", testLocalVolume},
 		{"network volume", testNetworkVolume},

@@ -84,6 +84,7 @@ func namespaces(kind string) []string {
 	return slices.Compact(found)
 }
 
+// cgroups are localkube's control groups. The machine makes and removes others all the time.
 func cgroups() []string {
 	var found []string
 	_ = filepath.WalkDir("/sys/fs/cgroup", func(dir string, e fs.DirEntry, err error) error {
@@ -93,7 +94,9 @@ func cgroups() []string {
 		if otherCluster(dir) {
 			return fs.SkipDir
 		}
-		found = append(found, dir)
+		if strings.Contains(dir, "/localkube") {
+			found = append(found, dir)
+		}
 		return nil
 	})
 	return found

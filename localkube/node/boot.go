@@ -22,6 +22,10 @@ import (
 // `localkube node-boot node.json`.
 const BootCommand = "node-boot"
 
+// NetworkPolicyCommand is the hidden command of localkube that enforces NetworkPolicies inside the node's namespaces:
+// `localkube node-networkpolicy node.json`.
+const NetworkPolicyCommand = "node-networkpolicy"
+
 const (
 	containerdDeadline = 30 * time.Second
 	// apiServerPatience is how long a booting node waits for the API server before it starts its kubelet all the same; the
@@ -30,7 +34,8 @@ const (
 	retryEvery        = 20 * time.Millisecond
 )
 
-// Boot starts what does not run yet on the node that the file describes: containerd, the images, kubelet, kube-proxy.
+// Boot starts what does not run yet on the node that the file describes: containerd, the images, kubelet, kube-proxy,
+// and what enforces NetworkPolicies.
 func Boot(ctx context.Context, specFile string) error {
 	n, err := read(specFile)
 	if err != nil {
@@ -48,7 +53,7 @@ func Boot(ctx context.Context, specFile string) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return errors.Join(n.kubelet().Start(), n.kubeProxy().Start())
+	return errors.Join(n.kubelet().Start(), n.kubeProxy().Start(), n.networkPolicy().Start())
 }
 
 // awaitContainerd returns when containerd answers.

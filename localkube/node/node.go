@@ -7,6 +7,7 @@ package node
 
 import (
 	"bytes"
+	"context"
 	"embed"
 	"encoding/json"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/governor-dev/governor/localkube/cgroup"
 	"github.com/governor-dev/governor/localkube/network"
+	"github.com/governor-dev/governor/localkube/networkpolicy"
 	"github.com/governor-dev/governor/localkube/process"
 )
 
@@ -116,9 +118,29 @@ func (n Node) kubeProxy() process.Program {
 	return n.program("kube-proxy", "--config="+filepath.Join(n.Dir, "kube-proxy.yaml"))
 }
 
+// networkPolicy is localkube itself, which enforces NetworkPolicies.
+func (n Node) networkPolicy() process.Program {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	p := n.program("networkpolicy")
+	p.Args = []string{self, NetworkPolicyCommand, n.specFile()}
+	return p
+}
+
+// EnforceNetworkPolicies gives the node that the file describes its rules until ctx ends.
+func EnforceNetworkPolicies(ctx context.Context, specFile string) error {
+	n, err := read(specFile)
+	if err != nil {
+		return err
+	}
+	return networkpolicy.Run(ctx, filepath.Join(n.Dir, "networkpolicy.kubeconfig"), n.Name)
+}
+
 // Programs are the programs that run on the node when all is well.
 func (n Node) Programs() []process.Program {
-	return []process.Program{n.containerd(), n.kubelet(), n.kubeProxy()}
+	return []process.Program{n.containerd(), n.kubelet(), n.kubeProxy(), n.networkPolicy()}
 }
 
 //go:embed templates/*

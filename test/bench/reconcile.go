@@ -20,6 +20,7 @@ import (
 	"github.com/governor-dev/governor/apps/memcached"
 	"github.com/governor-dev/governor/apps/memcached/driver"
 	"github.com/governor-dev/governor/engine"
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -145,8 +146,8 @@ func (m *reconcileBench) start(ctx context.Context, api *api) (<-chan error, err
 		return nil, err
 	}
 	err = engine.Register(op, engine.App[*cachev1.Memcached, memcached.World]{
-		Name: memcached.Name, Planner: m, Driver: m.driver, Workers: 1,
-		Owns: children(), Watches: []client.Object{&corev1.Pod{}},
+		Name: memcached.Name, Planner: m, Steps: memcached.Steps(), Driver: m.driver, Workers: 1,
+		Owns: children(), Watches: []engine.Watch{{Object: &corev1.Pod{}}},
 	})
 	if err != nil {
 		return nil, err
@@ -156,8 +157,8 @@ func (m *reconcileBench) start(ctx context.Context, api *api) (<-chan error, err
 	return ended, nil
 }
 
-func (m *reconcileBench) driver(c client.Client, live client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
-	m.Driver = driver.New(c, live)
+func (m *reconcileBench) driver(a kube.Access) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
+	m.Driver = driver.New(a)
 	return m
 }
 

@@ -79,6 +79,16 @@ var orders = map[string]func(order) error{
 	etcdchaos.AdminCorrupt:      func(o order) error { return raise(o, pb.AlarmType_CORRUPT) },
 	etcdchaos.AdminPromoteEarly: promote,
 	etcdchaos.AdminAuthenticate: authenticate,
+	etcdchaos.AdminDisarm:       func(o order) error { return disarm(o.ctx, o.line) },
+	etcdchaos.AdminSteal:        steal,
+	etcdchaos.AdminAuthOff: func(o order) error {
+		_, err := pb.NewAuthClient(o.line).AuthDisable(o.ctx, &pb.AuthDisableRequest{})
+		return err
+	},
+	etcdchaos.AdminDowngrade: func(o order) error {
+		return downgrade(o.ctx, o.line, pb.DowngradeRequest_ENABLE, olderMinor(o.at.Version))
+	},
+	etcdchaos.AdminDowngradeStop: func(o order) error { return downgrade(o.ctx, o.line, pb.DowngradeRequest_CANCEL, "") },
 	etcdchaos.AdminDefragment: func(o order) error {
 		_, err := pb.NewMaintenanceClient(o.line).Defragment(o.ctx, &pb.DefragmentRequest{})
 		return err
@@ -106,11 +116,11 @@ var orders = map[string]func(order) error{
 
 // takenBack are the commands that revert lasting ones.
 var takenBack = map[string]func(context.Context, *grpc.ClientConn) error{
-	etcdchaos.AdminCorrupt: func(ctx context.Context, line *grpc.ClientConn) error {
-		alarms, err := pb.NewMaintenanceClient(line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
-		for _, a := range alarms.GetAlarms() {
-			_, failed := pb.NewMaintenanceClient(line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: a.MemberID, Alarm: a.Alarm})
-			err = errors.Join(err, failed)
+	etcdchaos.AdminCorrupt: disarm,
+	etcdchaos.AdminDowngrade: func(ctx context.Context, line *grpc.ClientConn) error {
+		err := downgrade(ctx, line, pb.DowngradeRequest_CANCEL, "")
+		if err != nil && strings.Contains(err.Error(), "no inflight downgrade") {
+			return nil
 		}
 		return err
 	},
@@ -126,6 +136,39 @@ var takenBack = map[string]func(context.Context, *grpc.ClientConn) error{
 		_, err = auth.AuthDisable(metadata.AppendToOutgoingContext(ctx, "token", token.Token), &pb.AuthDisableRequest{})
 		return err
 	},
+}
+
+func disarm(ctx context.Context, line *grpc.ClientConn) error {
+	alarms, err := pb.NewMaintenanceClient(line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
+	for _, a := range alarms.GetAlarms() {
+		_, failed := pb.NewMaintenanceClient(line).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_DEACTIVATE, MemberID: a.MemberID, Alarm: a.Alarm})
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+func downgrade(ctx context.Context, line *grpc.ClientConn, action pb.DowngradeRequest_DowngradeAction, version string) error {
+	_, err := pb.NewMaintenanceClient(line).Downgrade(ctx, &pb.DowngradeRequest{Action: action, Version: version})
+	return err
+}
+
+// olderMinor is the minor release before that of the version, such as 3.5.0 of 3.6.1.
+func olderMinor(version string) string {
+	var major, minor, patch int
+	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); n < 2 {
+		return version // which etcd refuses
+	}
+	return fmt.Sprintf("%d.%d.0", major, minor-1)
+}
+
+// steal gives a member the URL of another one, which etcd refuses.
+func steal(o order) error {
+	for _, m := range o.members {
+		if m.ID != o.target.ID && len(m.PeerURLs) > 0 {
+			return o.readdress(m.PeerURLs[0])
+		}
+	}
+	return fmt.Errorf("there is no other member: %w", does.ErrNothing)
 }
 
 func (o order) url() string { return o.target.PeerURLs[0] }

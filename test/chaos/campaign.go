@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,13 +16,13 @@ import (
 // aloneShare is the share of the time for rounds that disturb shared components.
 const aloneShare = 0.3
 
+// statelessEvery is how many rounds there are for one with an application that keeps no data.
+const statelessEvery = 6
+
 // campaign plays random rounds until the deadline, and shortens failed ones.
 func (a *arena) campaign(ctx context.Context) error {
 	began := time.Now()
-	hurts := func(m chaos.Manipulation) bool {
-		return m.Verb == chaos.VerbMachine || m.Object.Scope == chaos.ScopeOperator
-	}
-	shared, alone := a.all.Where(func(m chaos.Manipulation) bool { return !hurts(m) }), a.all.Where(hurts)
+	shared, alone := a.all.Where(func(m chaos.Manipulation) bool { return !hurtsAll(m) }), a.all.Where(hurtsAll)
 	a.say("seed %d: %d manipulations, %d of them alone, for %s in %d lanes", a.seed, len(a.all), len(alone), a.duration, a.lanes)
 	var t tally
 	seeds := atomic.Uint64{}
@@ -30,7 +32,12 @@ func (a *arena) campaign(ctx context.Context) error {
 		if len(alone) > 0 {
 			share -= aloneShare
 		}
-		a.play(ctx, &t, &seeds, a.lanes, began.Add(time.Duration(share*float64(a.duration))), func(seed uint64) plan { return planned(seed, shared, shared) })
+		a.play(ctx, &t, &seeds, a.lanes, began.Add(time.Duration(share*float64(a.duration))), func(seed uint64) plan {
+			if p, ok := a.plannedStateless(seed); ok && seed%statelessEvery == 0 {
+				return p
+			}
+			return planned(seed, shared, shared)
+		})
 	}
 	if len(alone) > 0 {
 		a.play(ctx, &t, &seeds, 1, began.Add(a.duration), func(seed uint64) plan { return planned(seed, alone, a.all) })
@@ -59,27 +66,73 @@ func (a *arena) play(ctx context.Context, t *tally, seeds *atomic.Uint64, lanes 
 	all.Wait()
 }
 
-// replay plays the given composition once.
+// replay plays the given compositions once: those that disturb shared components alone, and after the others.
 func (a *arena) replay(ctx context.Context) error {
-	moves, err := chaos.Parse(a.again, a.all)
+	plans, err := a.replays()
 	if err != nil {
 		return err
 	}
-	l, err := parseLayout(a.config)
-	if err != nil {
-		return err
+	var t tally
+	var lanes sync.WaitGroup
+	free := make(chan struct{}, a.lanes)
+	for _, p := range plans {
+		if a.hurts(p.moves) {
+			continue
+		}
+		free <- struct{}{}
+		lanes.Go(func() { a.playAgain(ctx, &t, p); <-free })
 	}
-	r := a.carryOut(ctx, plan{seed: a.seed, layout: l, moves: moves})
-	if r.err != nil {
-		return r.err
+	lanes.Wait()
+	for _, p := range plans {
+		if a.hurts(p.moves) {
+			a.playAgain(ctx, &t, p)
+		}
 	}
-	for _, words := range r.told {
-		a.say("said meanwhile: %s", words)
-	}
-	if r.failed() {
+	if len(t.failures()) > 0 {
 		return errViolated
 	}
-	return nil
+	return errors.Join(t.errs...)
+}
+
+// replays are the plans of -replay: compositions with semicolons between them, each after its layout and a
+// colon, or with the layout of the flag.
+func (a *arena) replays() (all []plan, err error) {
+	for part := range strings.SplitSeq(a.again, ";") {
+		text, moves, ok := strings.Cut(part, ":")
+		if !ok {
+			text, moves = a.config, part
+		}
+		l, err := parseLayout(strings.TrimSpace(text))
+		if err != nil {
+			return nil, err
+		}
+		parsed, err := chaos.Parse(moves, a.of(l))
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, plan{seed: a.seed, layout: l, moves: parsed})
+	}
+	return all, nil
+}
+
+// hurts reports whether one of the moves disturbs what all rounds share.
+func (a *arena) hurts(moves chaos.Composition) bool {
+	return slices.ContainsFunc(moves, func(move chaos.Move) bool {
+		m, ok := a.all.Named(move.Name)
+		return ok && hurtsAll(m)
+	})
+}
+
+func hurtsAll(m chaos.Manipulation) bool { return m.Verb == chaos.VerbMachine || m.HurtsOperator() }
+
+func (a *arena) playAgain(ctx context.Context, t *tally, p plan) {
+	r := a.carryOut(ctx, p)
+	if t.add(r); r.err != nil {
+		a.say("%s could not be carried out: %v", p, r.err)
+	}
+	for _, words := range r.told {
+		a.say("            said meanwhile: %s", words)
+	}
 }
 
 // shorten prints the shortest failing form of each failed round, and its replay command.
@@ -110,6 +163,8 @@ func (a *arena) shorten(ctx context.Context, t *tally) error {
 	return errors.Join(t.errs...)
 }
 
+// command replays the composition, with the same other release: its image has its commit as the tag.
 func (a *arena) command(l layout, c chaos.Composition) string {
-	return fmt.Sprintf("make chaos LAYOUT=%s REPLAY=%q", l, c)
+	_, commit, _ := strings.Cut(a.other, ":")
+	return fmt.Sprintf("make chaos LAYOUT=%s OTHER=%s REPLAY=%q", l, commit, c)
 }

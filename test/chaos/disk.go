@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -76,16 +79,79 @@ func (v *adversary) hurtDisk(ctx context.Context, what chaos.Manipulation, targe
 		return does.Done{}, err
 	}
 	done := does.Done{Objects: []string{pods[0].Name}}
-	if what.Detail == chaos.DiskFull {
+	switch what.Detail {
+	case chaos.DiskFull:
 		done.Undo = once(dir, func() error { return unix.Unlinkat(int(dir.Fd()), filler, 0) })
 		return done, fill(filepath.Join(dir.Name(), filler))
+	case chaos.DiskReadOnly:
+		done.Undo = once(dir, func() error { return remount(dir, "rw") })
+		return done, makeReadOnly(ctx, pods[0], dir)
 	}
 	if err := onDisk(dir, freeze); err != nil {
 		return done, errors.Join(err, dir.Close()) // it hangs already
 	}
 	v.hangs = true
+	if what.Detail == chaos.DiskSlow {
+		done.Undo = once(dir, slow(dir))
+		return done, nil
+	}
 	done.Undo = once(dir, func() error { return onDisk(dir, thaw) })
 	return done, nil
+}
+
+// makeReadOnly ends the process of the pod, and remounts its volume before the next process has opened a
+// file for writing. Kubernetes starts it again, and it finds a volume that refuses writes.
+func makeReadOnly(ctx context.Context, p corev1.Pod, dir *os.File) error {
+	if err := signalPod(p, syscall.SIGKILL); err != nil {
+		return err
+	}
+	return await(ctx, 5*time.Second, time.Millisecond, func(context.Context) error { return remount(dir, "ro") })
+}
+
+// remount changes a flag of the mounted file system itself, whatever mount namespace it is in.
+func remount(dir *os.File, flag string) error {
+	fs, err := unix.Fspick(int(dir.Fd()), "", unix.FSPICK_EMPTY_PATH|unix.FSPICK_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("fspick %s: %w", dir.Name(), err)
+	}
+	defer func() { _ = unix.Close(fs) }()
+	if err := unix.FsconfigSetFlag(fs, flag); err != nil {
+		return fmt.Errorf("fsconfig %s: %w", flag, err)
+	}
+	if err := unix.FsconfigReconfigure(fs); err != nil {
+		return fmt.Errorf("remount %s: %w", flag, err)
+	}
+	return nil
+}
+
+// Of each second a slow volume accepts writes for a fifth. That needs no control group, and so works
+// with every version of them.
+const slowFor, swiftFor = 800 * time.Millisecond, 200 * time.Millisecond
+
+// slow has a frozen volume thaw for a moment each second until the returned function is called.
+func slow(dir *os.File) func() error {
+	stop, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				ended <- onDisk(dir, thaw)
+				return
+			case <-time.After(slowFor):
+			}
+			if onDisk(dir, thaw) == nil {
+				time.Sleep(swiftFor)
+				_ = onDisk(dir, freeze) // it may be unmounted by now
+			}
+		}
+	}()
+	return sync.OnceValue(func() error {
+		close(stop)
+		if err := <-ended; err != nil && !errors.Is(err, unix.EINVAL) { // not frozen
+			return err
+		}
+		return nil
+	})
 }
 
 // once undoes what lasts until that succeeds, and then closes the directory.

@@ -23,7 +23,7 @@ const answerWithin = 2 * time.Second
 // clients is the configuration of a TLS client with the newest known certificate. It does not
 // verify the members' certificates: their data identifies them.
 func (s *subject) clients() *tls.Config {
-	if !s.layout.tls {
+	if !s.layout.tls() {
 		return nil
 	}
 	return &tls.Config{
@@ -35,8 +35,11 @@ func (s *subject) clients() *tls.Config {
 func (s *subject) certificate() (*tls.Certificate, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), answerWithin)
 	defer cancel()
-	now := &corev1.Secret{}
-	err := s.api.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: instanceName + "-client-tls"}, now)
+	now, name := &corev1.Secret{}, instanceName+"-client-tls"
+	if s.layout.has(ownTLS) {
+		name = ownClient
+	}
+	err := s.api.Get(ctx, client.ObjectKey{Namespace: s.Key.Namespace, Name: name}, now)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err == nil {

@@ -19,7 +19,7 @@ import (
 // foreignKinds are the kinds of foreign objects next to the instance, with the labels of one of its
 // own objects and a similar name.
 var foreignKinds = []chaos.Object{
-	chaos.PersistentVolumeClaim, chaos.StatefulSet, chaos.Service, chaos.Secret, chaos.ConfigMap, chaos.PodDisruptionBudget,
+	chaos.PersistentVolumeClaim, chaos.StatefulSet, chaos.Service, chaos.Secret, chaos.ConfigMap, chaos.PodDisruptionBudget, chaos.Pod,
 }
 
 // bystander is a foreign object as created.
@@ -30,10 +30,14 @@ type bystander struct {
 	content string
 }
 
-// placeForeign copies one object of each kind with all its labels, but without an owner.
+// placeForeign copies one object of each kind with all its labels, but without an owner, and creates a
+// Pod with the name of a member's.
 func (s *subject) placeForeign(ctx context.Context) ([]bystander, error) {
 	var all []bystander
 	for _, kind := range foreignKinds {
+		if _, stateless := s.layout.application(); stateless && kind.Kind == chaos.Pod.Kind {
+			continue // a ReplicaSet and a PodSet adopt a pod with their labels
+		}
 		found, err := s.Find(ctx, s.api, kind)
 		if err != nil {
 			return nil, err
@@ -42,10 +46,13 @@ func (s *subject) placeForeign(ctx context.Context) ([]bystander, error) {
 			continue // such as Secrets without TLS
 		}
 		o := foreignLike(found[0])
+		if kind.Kind == chaos.Pod.Kind {
+			foreignPod(o)
+		}
 		if err := s.api.Create(ctx, o); err != nil {
 			return nil, fmt.Errorf("cannot create a foreign %s: %w", kind.Kind, err)
 		}
-		all = append(all, bystander{o.GroupVersionKind(), client.ObjectKeyFromObject(o), o.GetUID(), content(o)})
+		all = append(all, seenAs(o))
 	}
 	return all, nil
 }
@@ -73,10 +80,22 @@ func foreignLike(one unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
+// foreignPod has the copy of a pod look like that of a member that never was. A gate keeps the scheduler
+// from running it.
+func foreignPod(o *unstructured.Unstructured) {
+	o.SetName(instanceName + "-77-0")
+	spec := map[string]any{
+		"schedulingGates": []any{map[string]any{"name": "chaos.governor.dev/never"}},
+		"containers":      []any{map[string]any{"name": "foreign", "image": "chaos.governor.dev/none:none"}},
+	}
+	o.Object["spec"] = spec
+}
+
 // content is the part of the object that only its writers change. It omits the status and the
 // protection finalizers, which Kubernetes' controllers write.
 func content(o *unstructured.Unstructured) string {
-	return fmt.Sprint(o.GetLabels(), o.GetOwnerReferences(), o.Object["spec"], o.Object["data"], o.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
+	owners, _, _ := unstructured.NestedSlice(o.Object, "metadata", "ownerReferences") // without pointers
+	return fmt.Sprint(o.GetLabels(), owners, o.Object["spec"], o.Object["data"], o.GetAnnotations()["kubectl.kubernetes.io/last-applied-configuration"])
 }
 
 // foreignTouched names every foreign object that was deleted or changed.

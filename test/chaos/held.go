@@ -9,10 +9,15 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
 )
 
-// claimsHeld checks that the volume of every pod has the declared size and is not being deleted.
+// claimsHeld checks that the volume of every pod has the declared size and is not being deleted. Members
+// in memory have no volumes.
 func (s *subject) claimsHeld(ctx context.Context, obj *etcdv1.EtcdCluster) error {
+	if etcd.Volatile(obj) {
+		return nil
+	}
 	for _, p := range s.members(ctx) {
 		var claim corev1.PersistentVolumeClaim
 		if err := s.api.Get(ctx, inNamespace(s, claimOf(p)), &claim); err != nil {

@@ -129,10 +129,14 @@ func (h *historian) request(ctx context.Context, line *grpc.ClientConn, op opera
 	return string(answer.Kvs[0].Value), nil
 }
 
-// check ends the recording, and returns an error if no order explains the history.
-func (h *historian) check() error {
+// end ends the recording.
+func (h *historian) end() {
 	h.cancel()
 	h.all.Wait()
+}
+
+// check returns an error if no order explains the history, which has ended.
+func (h *historian) check() error {
 	switch porcupine.CheckOperationsTimeout(registerModel, h.history, checkWithin) {
 	case porcupine.Illegal:
 		return errors.New("reads and writes of a register are not linearizable")

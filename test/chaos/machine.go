@@ -37,6 +37,9 @@ func (v *adversary) hurtMachine(ctx context.Context, what chaos.Manipulation, ta
 	if err != nil {
 		return does.Done{}, err
 	}
+	if what.Takes == chaos.PartPod {
+		v.remember(chaos.Manipulation{Object: chaos.Pod, Takes: chaos.PartPod}, v.membersOn(ctx, node))
+	}
 	switch what.Detail {
 	case chaos.MachineOff:
 		return v.onMachine(ctx, []string{"node", "stop", node}, []string{"node", "start", node})
@@ -46,6 +49,8 @@ func (v *adversary) hurtMachine(ctx context.Context, what chaos.Manipulation, ta
 		return v.onMachine(ctx, []string{"node", "partition", node}, []string{"node", "heal", node})
 	case chaos.MachineBlind:
 		return v.onMachine(ctx, []string{"node", "partition", node, "--from", "apiserver"}, []string{"node", "heal", node})
+	case chaos.MachineDelete:
+		return v.deleteNode(ctx, node)
 	}
 	return v.cordon(ctx, node, what.Detail == chaos.MachineDrain)
 }
@@ -79,7 +84,33 @@ func (v *adversary) cordon(ctx context.Context, name string, drain bool) (does.D
 	return done, err
 }
 
+// membersOn are the names of the members' pods on the node.
+func (v *adversary) membersOn(ctx context.Context, node string) (names []string) {
+	for _, p := range v.members(ctx) {
+		if p.Spec.NodeName == node {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+// deleteNode deletes the Node object. Its kubelet creates it only at its start, so the undoing creates it.
+func (v *adversary) deleteNode(ctx context.Context, name string) (does.Done, error) {
+	node := &corev1.Node{}
+	if err := v.get(ctx, "", name, node); err != nil {
+		return does.Done{}, err
+	}
+	again := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: node.Labels, Annotations: node.Annotations}, Spec: node.Spec}
+	undo := func(ctx context.Context) error {
+		return client.IgnoreAlreadyExists(v.api.Create(ctx, again.DeepCopy()))
+	}
+	return does.Done{Objects: []string{name}, Undo: undo}, v.api.Delete(ctx, node)
+}
+
 func (v *adversary) hurtOperator(ctx context.Context, what chaos.Manipulation) (does.Done, error) {
+	if isTrap(what) {
+		return v.setTrap(ctx, what)
+	}
 	key := client.ObjectKey{Namespace: operatorSpace, Name: "governor"}
 	operator := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	patched := func(ctx context.Context, patch string) error {

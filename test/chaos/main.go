@@ -68,7 +68,7 @@ func parse(args []string) (options, error) {
 	f.DurationVar(&o.heal, "heal", 3*time.Minute, "how long a cluster has to heal after the adversary stops")
 	f.DurationVar(&o.rest, "rest", 20*time.Second, "how long the operator must write nothing once the cluster has healed")
 	f.StringVar(&o.again, "replay", "", "composition to run instead of random ones, such as \"pod-kill@1+2s pod-evict@0\"")
-	f.StringVar(&o.config, "layout", "3-tls", "EtcdCluster of a replay: its size, and tls or plain, such as 3-tls")
+	f.StringVar(&o.config, "layout", "3-tls", "instance of a replay: its size and features, such as 3-tls, 5-plain-memory-freeze or 3-memcached")
 	f.StringVar(&o.only, "only", "", "choose only manipulations whose names have one of these parts, with commas between them")
 	f.StringVar(&o.other, "other-release", "", "image of another release of the operator, which a round may install for a while")
 	if err := f.Parse(args); err != nil {
@@ -95,6 +95,11 @@ func (o options) catalogue() chaos.Catalogue {
 	if o.other == "" {
 		all = all.Where(func(m chaos.Manipulation) bool { return m.Detail != chaos.MachineOther })
 	}
+	return o.chosen(all)
+}
+
+// chosen are the manipulations that the user asks for.
+func (o options) chosen(all chaos.Catalogue) chaos.Catalogue {
 	if o.only == "" {
 		return all
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"regexp"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -45,8 +46,12 @@ type proxy struct {
 	fault    atomic.Value // of string: a detail of chaos.APIServer, or ""
 	requests atomic.Uint64
 
-	mu      sync.Mutex
-	watches map[context.Context]context.CancelFunc
+	gate sync.RWMutex // held while the operator is killed: no other write passes meanwhile
+	trap *trap        // guarded by mu
+
+	mu        sync.Mutex
+	watches   map[context.Context]context.CancelFunc
+	deletions map[string]time.Time // by namespace, resource and name
 }
 
 // startProxy listens at the address of the API server, at another port.
@@ -69,7 +74,7 @@ func startProxy(config *rest.Config) (*proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{Address: "https://" + listener.Addr().String(), CA: ca, watches: map[context.Context]context.CancelFunc{}}
+	p := &proxy{Address: "https://" + listener.Addr().String(), CA: ca, watches: map[context.Context]context.CancelFunc{}, deletions: map[string]time.Time{}}
 	p.fault.Store("")
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
@@ -102,6 +107,15 @@ func (p *proxy) Disturb(detail string) {
 // ServeHTTP implements http.Handler.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n, writes := p.requests.Add(1), r.Method != http.MethodGet
+	p.record(r)
+	if writes {
+		if p.springs(r) {
+			p.killAfter(r)
+			panic(http.ErrAbortHandler)
+		}
+		p.gate.RLock()
+		defer p.gate.RUnlock()
+	}
 	switch fault := p.fault.Load(); {
 	case fault == chaos.APIThrottles && n%2 == 0:
 		w.Header().Set("Retry-After", "1")
@@ -125,6 +139,27 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(ctx)
 	}
 	p.forward.ServeHTTP(w, r)
+}
+
+// deletePath matches the request that deletes or evicts one namespaced object.
+var deletePath = regexp.MustCompile(`/namespaces/([^/]+)/([^/]+)/([^/]+)(/eviction)?$`)
+
+// record keeps the time of a request that deletes an object, unless it is a dry run.
+func (p *proxy) record(r *http.Request) {
+	at := deletePath.FindStringSubmatch(r.URL.Path)
+	if at == nil || r.URL.Query().Has("dryRun") || r.Method != http.MethodDelete && at[4] == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deletions[at[1]+"/"+at[2]+"/"+at[3]] = time.Now()
+}
+
+// deletedAt is when the operator last deleted the object, such as ns/pods/etcd-0-0; zero for never.
+func (p *proxy) deletedAt(object string) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.deletions[object]
 }
 
 // watch is the context of a watch, which ends early while watches are dropped.

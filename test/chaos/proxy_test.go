@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
 	"github.com/governor-dev/governor/lifecycle/chaos"
@@ -95,5 +96,30 @@ func TestTheProxyDropsWatches(t *testing.T) {
 	p.Disturb(chaos.APIDropsWatches)
 	if _, err := answer.Body.Read(make([]byte, 1)); err == nil || ctx.Err() != nil {
 		t.Errorf("the watch goes on: %v", err)
+	}
+}
+
+// The operator is killed after each second write that has an effect, and before it hears of it.
+func TestTheTrapKillsBetweenWrites(t *testing.T) {
+	p, c, writes := behind(t)
+	killedAt := []int{}
+	p.arm(&trap{every: 2, kill: func() { killedAt = append(killedAt, *writes) }})
+	heard := []int{}
+	for _, path := range []string{"/api/v1/namespaces/n/pods", "/apis/coordination.k8s.io/v1/namespaces/n/leases/l", "/api/v1/namespaces/n/pods?dryRun=All", "/api/v1/namespaces/n/secrets", "/api/v1/namespaces/n/pods"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.Address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Do(r)
+		if heard = append(heard, 0); err == nil {
+			heard[len(heard)-1] = answer.StatusCode
+			_ = answer.Body.Close()
+		}
+	}
+	if diff := cmp.Diff([]int{4}, killedAt); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{200, 200, 200, 0, 200}, heard); diff != "" {
+		t.Error(diff)
 	}
 }

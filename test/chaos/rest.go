@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +17,7 @@ import (
 var restKinds = []chaos.Object{
 	{Kind: "EtcdCluster", APIVersion: "etcd.database.coreos.com/v1", Scope: chaos.ScopeInstance, Custom: true},
 	chaos.StatefulSet, chaos.PersistentVolumeClaim, chaos.Service, chaos.ConfigMap, chaos.Secret, chaos.PodDisruptionBudget,
-	chaos.NetworkPolicy, chaos.ControllerRevision,
+	chaos.NetworkPolicy, chaos.ControllerRevision, chaos.Deployment,
 }
 
 // written is the version of one object at one time.
@@ -72,6 +71,9 @@ func (s *subject) restsFor(ctx context.Context, how time.Duration) error {
 func (s *subject) versions(ctx context.Context) (map[string]written, error) {
 	all := map[string]written{}
 	for _, kind := range restKinds {
+		if kind.Custom {
+			kind.Kind, kind.APIVersion = s.Kind.Kind, s.Kind.GroupVersion().String()
+		}
 		found, err := s.Find(ctx, s.api, kind)
 		if err != nil {
 			return nil, err
@@ -96,9 +98,3 @@ func timeOf(e metav1.ManagedFieldsEntry) time.Time {
 	}
 	return e.Time.Time
 }
-
-// wayOut finds an instruction to a person, by its verb.
-var wayOut = regexp.MustCompile(`(?i)\b(add|allow|approve|bring|change|check|choose|correct|create|declare|delete|disable|disarm|end|fix|free|give|grant|grow|install|lower|make|move|name|power|put|raise|reduce|remove|rename|repair|resume|restore|retry|run|scale|set|start|take|undo|unpause|use|write)\b`)
-
-// namesWayOut reports whether the message contains an instruction.
-func namesWayOut(words string) bool { return wayOut.MatchString(words) }

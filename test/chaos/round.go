@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -28,12 +29,18 @@ func (p plan) String() string { return fmt.Sprintf("%s %s", p.layout, p.moves) }
 func planned(seed uint64, must, all chaos.Catalogue) plan {
 	chance := rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15))
 	p := plan{seed: seed, layout: chosenLayout(chance)}
-	fits := func(m chaos.Manipulation) bool { return p.layout.tls || m.Object.Kind != chaos.Secret.Kind }
+	fits := func(m chaos.Manipulation) bool {
+		return p.layout.tls() || m.HurtsOperator() || m.Object.Kind != chaos.Secret.Kind
+	}
 	p.moves = chaos.Compose(all.Where(fits), 1+chance.IntN(3), chance)
 	needed := chaos.Compose(oneKind(must.Where(fits), chance), 1, chance)[0]
 	first := chance.IntN(len(p.moves))
 	needed.Pause = max(needed.Pause, p.moves[first].Pause)
 	p.moves[first] = needed
+	p.moves = deletionLast(trapsFirst(p.moves, all, func() chaos.Move {
+		return chaos.Compose(oneKind(all.Where(func(m chaos.Manipulation) bool { return fits(m) && m.Verb != chaos.VerbMachine }), chance), 1, chance)[0]
+	}), all)
+	p.layout = p.layout.fitting(p.moves, all)
 	return p
 }
 
@@ -79,24 +86,63 @@ func (a *arena) carryOut(ctx context.Context, p plan) round {
 		return r
 	}
 	v := newAdversary(s)
-	o, err := v.observe(ctx)
-	if err != nil {
-		r.err = err
-		return r
+	if _, ok := p.layout.application(); ok {
+		v.carryOutStateless(ctx, &r)
+	} else {
+		v.carryOut(ctx, &r)
 	}
-	undone := v.play(ctx, p.moves)
-	r.made = v.moves
 	for _, m := range v.moves {
 		a.say("%-11d %-7s %-40s %-8s %.160s", p.seed, p.layout, chaos.Composition{m.move}, m.outcome, m.detail)
 	}
-	r.verdict = v.judge(ctx, o, undone)
-	a.say("%s", r.line())
+	r.made = v.moves
+	if r.err == nil {
+		a.say("%s", r.line())
+	}
 	return r
+}
+
+// carryOut is a round with an EtcdCluster.
+func (v *adversary) carryOut(ctx context.Context, r *round) {
+	o, err := v.observe(ctx)
+	if err != nil {
+		r.err = err
+		return
+	}
+	undone := v.play(ctx, r.moves)
+	r.verdict = v.judge(ctx, o, undone)
+}
+
+// stop ends all observers; nothing that happens later counts.
+func (o *observers) stop() {
+	o.copies.end()
+	o.witness.Stop()
+	o.historian.end()
+}
+
+// surround places foreign objects, the neighbor and the policy.
+func (v *adversary) surround(ctx context.Context) ([]bystander, error) {
+	foreign, err := v.placeForeign(ctx)
+	if err != nil {
+		return nil, err
+	}
+	obj, err := v.object(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v.born = obj.Spec
+	if v.secrets, err = v.savedSecrets(ctx); err != nil {
+		return nil, err
+	}
+	if err := v.placeNeighbor(ctx); err != nil {
+		return nil, err
+	}
+	beside, err := v.neighborObjects(ctx)
+	return append(foreign, beside...), errors.Join(err, v.placePolicy(ctx))
 }
 
 // observe starts to write, read and watch, and waits until writes are acknowledged.
 func (v *adversary) observe(ctx context.Context) (*observers, error) {
-	foreign, err := v.placeForeign(ctx)
+	foreign, err := v.surround(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -104,6 +150,7 @@ func (v *adversary) observe(ctx context.Context) (*observers, error) {
 		witness: consistencyclient.Start(ctx, consistencyclient.Options{Find: v.addresses, TLS: v.clients(), Connections: 2, Interval: 40 * time.Millisecond}),
 		foreign: foreign, historian: v.record(ctx), copies: v.watchCopies(ctx),
 	}
+	v.observers = o
 	return o, await(ctx, 30*time.Second, 100*time.Millisecond, func(context.Context) error {
 		if n := o.witness.Stats().Acknowledged; n < 20 {
 			return fmt.Errorf("%d writes are acknowledged", n)
@@ -123,7 +170,11 @@ func (r round) line() string {
 	if r.healed == 0 {
 		return fmt.Sprintf("%-11d %-7s the adversary destroyed the quorum's data; the instance says so", r.seed, r.layout)
 	}
-	return fmt.Sprintf("%-11d %-7s healed in %.1fs, %d writes, longest gap %.1fs", r.seed, r.layout, r.healed.Seconds(), r.writes, r.gap.Seconds())
+	acts := ""
+	if len(r.acts) > 0 {
+		acts = fmt.Sprintf(", after a person acted upon %v", r.acts)
+	}
+	return fmt.Sprintf("%-11d %-7s healed in %.1fs, %d writes, longest gap %.1fs%s", r.seed, r.layout, r.healed.Seconds(), r.writes, r.gap.Seconds(), acts)
 }
 
 func joined(lines []string) string {

@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"math/rand/v2"
-	"strconv"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -12,47 +10,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	does "github.com/governor-dev/governor/kube/chaos"
 )
 
-// instanceName is the name of every EtcdCluster; each has a namespace of its own.
+// instanceName is the name of every instance; each has a namespace of its own.
 const instanceName = "etcd"
 
-// layout is the kind of EtcdCluster in a round.
-type layout struct {
-	size int32
-	tls  bool
-}
-
-func (l layout) String() string {
-	if l.tls {
-		return fmt.Sprintf("%d-tls", l.size)
-	}
-	return fmt.Sprintf("%d-plain", l.size)
-}
-
-func parseLayout(text string) (layout, error) {
-	size, mode, _ := strings.Cut(text, "-")
-	n, err := strconv.ParseInt(size, 10, 32)
-	if err != nil || n < 1 || n > 9 || mode != "tls" && mode != "plain" {
-		return layout{}, fmt.Errorf("-layout: %q is not such as 3-tls or 1-plain", text)
-	}
-	return layout{int32(n), mode == "tls"}, nil
-}
-
-// chosenLayout prefers layouts that tolerate a loss.
-func chosenLayout(chance *rand.Rand) layout {
-	return layout{size: []int32{1, 3, 3}[chance.IntN(3)], tls: chance.IntN(2) == 0}
-}
+// Sizes of the volumes: usual ones, and those that are file systems of their own.
+var storageSize, diskSize = resource.MustParse("1Gi"), resource.MustParse("256Mi")
 
 // subject is the EtcdCluster of one round, and the oracle's knowledge about it.
 type subject struct {
 	*arena
 	does.Instance
 	layout layout
+	disks  bool // its volumes are file systems of their own
 
 	mu   sync.Mutex
 	keys *corev1.Secret // the last complete client Secret
@@ -65,32 +41,80 @@ func (a *arena) create(ctx context.Context, l layout, disks bool) (*subject, err
 	if err := a.api.Create(ctx, ns); err != nil {
 		return nil, err
 	}
-	s := &subject{arena: a, layout: l, Instance: does.Instance{
-		Kind: etcdv1.GroupVersion.WithKind("EtcdCluster"), Key: client.ObjectKey{Namespace: ns.Name, Name: instanceName},
-		OperatorNamespace: operatorSpace, Manager: "chaos",
-	}}
-	size := resource.MustParse("1Gi")
-	obj := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: ns.Name, Name: instanceName}}
-	obj.Spec = etcdv1.EtcdClusterSpec{Size: l.size, Version: "3.6", Storage: etcdv1.StorageSpec{Size: &size}, TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled}}
-	if l.tls {
-		obj.Spec.TLS.Mode, obj.Spec.NetworkPolicy.Enabled = etcdv1.Managed, true
-	}
-	if disks {
-		obj.Spec.Storage.StorageClassName, size = new(sizedClass), resource.MustParse("256Mi")
-		if err := a.sized(ctx); err != nil {
-			return s, err
-		}
-	}
-	if err := a.api.Create(ctx, obj); err != nil {
+	s := &subject{arena: a, layout: l, disks: disks, Instance: l.instance(ns.Name)}
+	if err := errors.Join(s.prepare(ctx), s.declare(ctx)); err != nil {
 		return s, err
 	}
-	return s, await(ctx, 2*time.Minute, 200*time.Millisecond, func(ctx context.Context) error { return s.converged(ctx) })
+	return s, await(ctx, 2*time.Minute+time.Duration(l.size)*10*time.Second, 200*time.Millisecond, s.converged)
+}
+
+// prepare creates what the instance needs.
+func (s *subject) prepare(ctx context.Context) error {
+	if s.disks {
+		if err := s.sized(ctx); err != nil {
+			return err
+		}
+	}
+	if s.layout.has(ownTLS) {
+		return s.giveCertificates(ctx)
+	}
+	return nil
+}
+
+// instance is the custom resource of the layout in the namespace.
+func (l layout) instance(namespace string) does.Instance {
+	kind := etcdv1.GroupVersion.WithKind("EtcdCluster")
+	if app, ok := l.application(); ok {
+		kind = app.kind
+	}
+	return does.Instance{
+		Kind: kind, Key: client.ObjectKey{Namespace: namespace, Name: instanceName}, OperatorNamespace: operatorSpace, Manager: "chaos", Clock: time.Now,
+	}
+}
+
+// declare creates the custom resource.
+func (s *subject) declare(ctx context.Context) error {
+	if app, ok := s.layout.application(); ok {
+		return s.declareStateless(ctx, app)
+	}
+	if s.layout.has(legacy) {
+		return s.api.Create(ctx, s.legacyObject(), client.FieldOwner(s.Manager))
+	}
+	obj := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.Key.Namespace, Name: s.Key.Name}, Spec: s.layout.spec()}
+	if s.disks {
+		obj.Spec.Storage.StorageClassName, obj.Spec.Storage.Size = new(sizedClass), new(diskSize.DeepCopy())
+	}
+	return s.api.Create(ctx, obj, client.FieldOwner(s.Manager))
+}
+
+// legacyObject is the instance as a client of v1beta2 creates it.
+func (s *subject) legacyObject() *unstructured.Unstructured {
+	spec := map[string]any{"size": int64(s.layout.size), "version": "3.6"}
+	if !s.layout.volatile() {
+		size, claim := storageSize, map[string]any{"accessModes": []any{"ReadWriteOnce"}}
+		if s.disks {
+			size, claim["storageClassName"] = diskSize, sizedClass
+		}
+		claim["resources"] = map[string]any{"requests": map[string]any{"storage": size.String()}}
+		spec["pod"] = map[string]any{"persistentVolumeClaimSpec": claim}
+	}
+	if s.layout.has(ownTLS) {
+		spec["TLS"] = map[string]any{"static": map[string]any{
+			"member": map[string]any{"peerSecret": ownPeer, "serverSecret": ownServer}, "operatorSecret": ownClient,
+		}}
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetAPIVersion(etcdv1.GroupVersion.Group + "/v1beta2")
+	o.SetKind(s.Kind.Kind)
+	o.SetNamespace(s.Key.Namespace)
+	o.SetName(s.Key.Name)
+	return o
 }
 
 // remove deletes the namespace, and does not wait. The adversary's finalizers are already removed.
 func (s *subject) remove(ctx context.Context) {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Key.Namespace}}
-	if err := s.api.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {
+	if err := errors.Join(s.removePolicy(ctx), client.IgnoreNotFound(s.api.Delete(ctx, ns))); err != nil {
 		s.say("cannot delete the namespace %s: %v", s.Key.Namespace, err)
 	}
 }

@@ -124,7 +124,7 @@ func TestChocolateFactory(t *testing.T) {
 			t.Logf("%s\n%s", b.Text, f.run(t, b.Text))
 		}
 	}
-	f.shows(t, "chocolate", "sweeeeeeet chocolate-machine 640 * 1 0 True Delivered")
+	f.shows(t, "chocolate", "True Delivered sweeeeeeet chocolate-machine 640 * 1 0")
 	var sweetness int
 	if _, err := fmt.Sscan(f.field(t, "chocolate", "{.status.sweetness.value}"), &sweetness); err != nil || sweetness < 620 || sweetness > 660 {
 		t.Errorf("what was delivered has %d mg/g, %v", sweetness, err)
@@ -132,7 +132,7 @@ func TestChocolateFactory(t *testing.T) {
 
 	f.fault(t, `{"wrongBatch": 70}`)
 	f.candy(t, "bitter", "bitter")
-	f.shows(t, "bitter", "bitter chocolate-machine 100 * 3 3 False TooManyBadBars")
+	f.shows(t, "bitter", "False TooManyBadBars bitter chocolate-machine 100 * 3 3")
 
 	// A bad bar is on the belt when the machine falls silent.
 	f.fault(t, `{"wrongBatch": 70, "slowMilliseconds": 20000}`)

@@ -13,7 +13,7 @@ import (
 func (c *cluster) etcdctl(t *testing.T, args string) {
 	t.Helper()
 	run := []string{"-n", c.key.Namespace, "exec", "etcd-0-0", "--", "etcdctl"}
-	if c.get(t).Spec.TLS.Mode == etcdv1.Managed {
+	if c.get(t).Spec.TLS.Mode == etcdv1.TLSModeManaged {
 		const keys = "/etc/etcd/server-tls/"
 		run = append(run, "--cacert="+keys+"ca.crt", "--cert="+keys+"tls.crt", "--key="+keys+"tls.key")
 	}
@@ -32,7 +32,7 @@ func (c *cluster) enableAuth(t *testing.T) {
 // TestEtcdAuthReportsRequiredGrant: after etcdctl auth enable the cluster is Ready, a change
 // reports the commands that it needs, and continues after them.
 func TestEtcdAuthReportsRequiredGrant(t *testing.T) {
-	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 	c.enableAuth(t)
 	if obj := c.settled(t); obj.Status.Ready != "3/3" {
 		t.Errorf("%s serve", obj.Status.Ready)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -32,6 +33,15 @@ func (c *cluster) pauses(t *testing.T, paused bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if !paused {
+		return
+	}
+	// A reconciliation that has begun before may write Secrets again that it has read.
+	eventually(t, "the pause is observed", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			return apimeta.IsStatusConditionTrue(obj.Status.Conditions, lifecycle.ConditionPaused)
+		})
+	})
 }
 
 // TestEtcdRecoversFromReplacedAuthority: all Secrets are lost at once, or users replace theirs
@@ -40,7 +50,7 @@ func (c *cluster) pauses(t *testing.T, paused bool) {
 func TestEtcdRecoversFromReplacedAuthority(t *testing.T) {
 	t.Parallel()
 	t.Run("managed", func(t *testing.T) {
-		c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+		c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 		c.heals(t, "etcd-client-tls", func() {
 			c.pauses(t, true)
 			err := api.DeleteAllOf(t.Context(), &corev1.Secret{}, client.InNamespace(c.key.Namespace),
@@ -54,7 +64,7 @@ func TestEtcdRecoversFromReplacedAuthority(t *testing.T) {
 	t.Run("own", func(t *testing.T) {
 		c := newCluster(t)
 		c.ownKeys(t, newAuthority(t))
-		c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { c.own(spec); spec.Size = 3 })
+		c.Apply(t, c.own)
 		c.settled(t)
 		c.heals(t, "own-client", func() { c.ownKeys(t, newAuthority(t)) })
 	})
@@ -65,7 +75,7 @@ func TestEtcdRecoversFromReplacedAuthority(t *testing.T) {
 // only then is the other member replaced.
 func TestEtcdReplacesAMemberAfterAuthorityIsLost(t *testing.T) {
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) {
-		spec.TLS.Mode = etcdv1.Managed
+		spec.TLS.Mode = etcdv1.TLSModeManaged
 		spec.ReplaceAfter = &metav1.Duration{Duration: time.Minute}
 	})
 	w := c.write(t, c.withKeys(t, "etcd-client-tls"))
@@ -99,8 +109,8 @@ func TestEtcdReplacesAMemberAfterAuthorityIsLost(t *testing.T) {
 	})
 }
 
-// ownKeys returns all three Secrets with the names of three members: etcd looks up the names
-// of a calling peer, and accepts no wildcard for that.
+// ownKeys returns all three Secrets with the names of three members: etcd resolves them when a
+// peer calls.
 func (c *cluster) ownKeys(t *testing.T, a authority) {
 	t.Helper()
 	names := c.names()
@@ -135,7 +145,11 @@ func (c *cluster) heals(t *testing.T, keys string, swap func()) {
 			return err
 		}
 		for _, m := range seen.Members {
-			if c.pod(t, m.Name).UID == uids[m.Name] {
+			pod := &corev1.Pod{}
+			if err := api.Get(ctx, client.ObjectKey{Namespace: c.key.Namespace, Name: m.Name + "-0"}, pod); err != nil {
+				return err // it is being restarted
+			}
+			if pod.UID == uids[m.Name] {
 				return fmt.Errorf("%w: %s has its old pod", errNotYet, m.Name)
 			}
 			if m.Refused || m.PeersRefused || m.Health != "Healthy" {

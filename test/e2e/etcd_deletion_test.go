@@ -66,7 +66,7 @@ func (c *cluster) isDeleted(t *testing.T, how metav1.DeletionPropagation, keeps 
 		t.Fatal(err)
 	}
 	orphan, volumes := how == metav1.DeletePropagationOrphan, 0
-	if orphan || keeps == etcdv1.Retain {
+	if orphan || keeps == etcdv1.RetentionRetain {
 		volumes = 1
 	}
 	eventually(t, fmt.Sprintf("%s deletion with %s ends", how, keeps), func(ctx context.Context) error {
@@ -94,9 +94,9 @@ func TestEtcdDeletionCascades(t *testing.T) {
 	}
 	clusters := map[way]*cluster{}
 	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
-		for _, keeps := range []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain} {
+		for _, keeps := range []etcdv1.Retention{etcdv1.RetentionDelete, etcdv1.RetentionRetain} {
 			c := lonelyCluster(t)
-			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.Managed })
+			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.TLSModeManaged })
 			c.Apply(t, retention(keeps)) // the user reverts the change
 			clusters[way{how, keeps}] = c
 		}
@@ -137,10 +137,7 @@ func TestEtcdHeldDeletionKeepsEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
-	eventually(t, "the policy can hold the deletion", func(ctx context.Context) error {
-		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return len(obj.Finalizers) > 0 })
-	})
+	c.freezes(t)
 	remove := []string{"-n", c.key.Namespace, "delete", "etcdcluster", c.key.Name, "--wait=false"}
 	if out, err := kubectl(append(remove, "--cascade=orphan")...); err == nil || !strings.Contains(err.Error(), "use --cascade=background") {
 		t.Errorf("what cannot be held is not refused: %s, %v", out, err)
@@ -179,6 +176,67 @@ func TestEtcdHeldDeletionKeepsEverything(t *testing.T) {
 	c.gone(t, 3)
 }
 
+// TestEtcdHeldDeletionOutlivesItsStatefulSets: users who delete the StatefulSets do not pass the policy that holds the deletion.
+// The members return.
+func TestEtcdHeldDeletionOutlivesItsStatefulSets(t *testing.T) {
+	c := formed(t, 1)
+	c.freezes(t)
+	in := func(args ...string) {
+		must(t, append([]string{"-n", c.key.Namespace, "delete", "--wait=false"}, args...)...)
+	}
+	in("etcdcluster", c.key.Name)
+	for _, cascade := range []string{"orphan", "background"} {
+		set := &appsv1.StatefulSet{}
+		if err := api.Get(t.Context(), client.ObjectKey{Namespace: c.key.Namespace, Name: "etcd-0"}, set); err != nil {
+			t.Fatal(err)
+		}
+		in("statefulset", "--all", "--cascade="+cascade)
+		eventually(t, "the member returns ("+cascade+")", func(ctx context.Context) error {
+			now := &appsv1.StatefulSet{}
+			if err := api.Get(ctx, client.ObjectKeyFromObject(set), now); err != nil || now.UID == set.UID {
+				return fmt.Errorf("%w: %w", errNotYet, err)
+			}
+			return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return heldBy(obj, "sale") && obj.Status.Ready == "1/1" })
+		})
+	}
+	must(t, "delete", "operationpolicy", c.key.Namespace)
+	c.gone(t, 1)
+}
+
+// TestEtcdNamespaceWaitsForThePolicy: Kubernetes deletes what is in the namespace, and the cluster waits until the policy permits
+// its deletion.
+func TestEtcdNamespaceWaitsForThePolicy(t *testing.T) {
+	c := formed(t, 1)
+	c.freezes(t)
+	must(t, "delete", "namespace", c.key.Namespace, "--wait=false")
+	eventually(t, "the members are gone, and the status says what holds the cluster", func(ctx context.Context) error {
+		left, err := c.belongings(ctx, &appsv1.StatefulSetList{}, &corev1.PodList{})
+		if err != nil || len(left) > 0 {
+			return fmt.Errorf("%w: %v, %w", errNotYet, left, err)
+		}
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
+			ready := apimeta.FindStatusCondition(obj.Status.Conditions, lifecycle.ConditionReconciling)
+			return obj.DeletionTimestamp != nil && ready != nil && strings.Contains(ready.Message, "frozen (sale)")
+		})
+	})
+	must(t, "delete", "operationpolicy", c.key.Namespace)
+	eventually(t, "the namespace is deleted", func(ctx context.Context) error {
+		if err := api.Get(ctx, client.ObjectKey{Name: c.key.Namespace}, &corev1.Namespace{}); !apierrors.IsNotFound(err) {
+			return fmt.Errorf("%w: %w", errNotYet, err)
+		}
+		return nil
+	})
+}
+
+// freezes creates a policy that can hold the deletion of the cluster.
+func (c *cluster) freezes(t *testing.T) {
+	t.Helper()
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
+	eventually(t, "the policy can hold the deletion", func(ctx context.Context) error {
+		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return len(obj.Finalizers) > 0 })
+	})
+}
+
 // uids are those of all objects of the cluster, by kind and name.
 func (c *cluster) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
@@ -200,10 +258,10 @@ func (c *cluster) uids(t *testing.T) map[string]types.UID {
 // TestEtcdOrphansContinueToServe with a running operator, also after the creation of a cluster of the same name, which
 // reports that the name is taken.
 func TestEtcdOrphansContinueToServe(t *testing.T) {
-	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 	before := c.uids(t)
-	c.isDeleted(t, metav1.DeletePropagationOrphan, etcdv1.Retain)
-	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.Managed })
+	c.isDeleted(t, metav1.DeletePropagationOrphan, etcdv1.RetentionRetain)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.TLS.Mode = 1, etcdv1.TLSModeManaged })
 	eventually(t, "the name is taken", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {

@@ -68,7 +68,7 @@ func TestEtcdWrongHealthReports(t *testing.T) {
 			c.wake(t)
 			eventually(t, "the operator does not count on "+liar, func(ctx context.Context) error {
 				return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-					return obj.Status.Ready == "2/3" && obj.Status.Phase == etcdv1.Degraded
+					return obj.Status.Ready == "2/3" && obj.Status.Phase == etcdv1.PhaseDegraded
 				})
 			})
 			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 4 })
@@ -89,7 +89,7 @@ func TestEtcdWrongHealthReports(t *testing.T) {
 func TestEtcdClocksDiffer(t *testing.T) {
 	clocks := corev1.EnvVar{Name: "IMPOSTOR_CLOCKS", Value: "etcd-0=10m,etcd-1=-10m,etcd-3=10m,etcd-4=-10m"}
 	c := formed(t, 3, fakeEtcd(t), func(spec *etcdv1.EtcdClusterSpec) {
-		spec.TLS.Mode, spec.Pod.Env = etcdv1.Managed, []corev1.EnvVar{clocks}
+		spec.TLS.Mode, spec.Pod.Env = etcdv1.TLSModeManaged, []corev1.EnvVar{clocks}
 	})
 	for member, want := range map[string]time.Duration{"etcd-0": 10 * time.Minute, "etcd-1": -10 * time.Minute, "etcd-2": 0} {
 		if got := c.ahead(t, member); (got - want).Abs() > 2*time.Minute {
@@ -103,7 +103,7 @@ func TestEtcdClocksDiffer(t *testing.T) {
 	replaced(t, before, c.settled(t), gone)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 4 })
 	for _, m := range c.settled(t).Status.Members {
-		if m.Health != "Healthy" || m.Trouble != "" {
+		if m.Health != "Healthy" || m.Problem != "" {
 			t.Errorf("%+v", m)
 		}
 	}

@@ -201,7 +201,7 @@ func TestEtcdWaitsForFrozenMember(t *testing.T) {
 	c.signal(t, slow, syscall.SIGSTOP)
 	eventually(t, "the operator knows", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return obj.Status.Phase == etcdv1.Degraded && obj.Status.Leader != slow
+			return obj.Status.Phase == etcdv1.PhaseDegraded && obj.Status.Leader != slow
 		})
 	})
 	c.signal(t, slow, syscall.SIGCONT)

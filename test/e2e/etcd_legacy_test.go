@@ -51,19 +51,19 @@ func (c *cluster) secrets(t *testing.T) map[string]map[string][]byte {
 }
 
 // TestEtcdReplacedInTheLegacyAPIKeepsItsState: an old manifest changes only what it can express.
-// The cluster continues to serve with its certificates and its status.memory.
+// The cluster continues to serve with its certificates and its status.bootstrap.
 func TestEtcdReplacedInTheLegacyAPIKeepsItsState(t *testing.T) {
 	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) {
-		spec.TLS.Mode, spec.Options.SnapshotCount = etcdv1.Managed, 5000
+		spec.TLS.Mode, spec.Options.SnapshotCount = etcdv1.TLSModeManaged, 5000
 	})
 	before, secrets := c.get(t), c.secrets(t)
 	w := c.write(t, c.withKeys(t, before.Status.ClientSecretName))
 	must(t, "-n", c.key.Namespace, "replace", "-f", c.manifest(t, func(s *v1beta2.ClusterSpec) { s.Size = 3 }))
 	after := c.settled(t)
-	if len(after.Status.Members) != 3 || after.Spec.TLS.Mode != etcdv1.Managed || after.Spec.Options.SnapshotCount != 5000 {
+	if len(after.Status.Members) != 3 || after.Spec.TLS.Mode != etcdv1.TLSModeManaged || after.Spec.Options.SnapshotCount != 5000 {
 		t.Errorf("it is now %+v", after.Spec)
 	}
-	if was, is := before.Status.Memory, after.Status.Memory; was.Token != is.Token || before.Status.ClusterID != after.Status.ClusterID {
+	if was, is := before.Status.Bootstrap, after.Status.Bootstrap; was.Token != is.Token || before.Status.ClusterID != after.Status.ClusterID {
 		t.Errorf("it is another cluster: %+v, %+v", was, is)
 	}
 	now := c.secrets(t)

@@ -55,7 +55,7 @@ func condition(t *testing.T, obj *etcdv1.EtcdCluster, kind string) metav1.Condit
 func TestEtcdFiveMembersOfTheDefaultVersion(t *testing.T) {
 	c := formed(t, 5)
 	obj := c.running(t, etcd.Newest)
-	if obj.Status.Version.Chosen != etcd.Newest || obj.Status.Ready != "5/5" || obj.Status.Phase != etcdv1.Running {
+	if obj.Status.Version.Chosen != etcd.Newest || obj.Status.Ready != "5/5" || obj.Status.Phase != etcdv1.PhaseRunning {
 		t.Errorf("the status is %+v", obj.Status)
 	}
 	if f := condition(t, obj, "FaultTolerant"); f.Status != metav1.ConditionTrue || f.Message != "2 members may fail without an interruption." {

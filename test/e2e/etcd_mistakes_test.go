@@ -30,7 +30,7 @@ func (c *cluster) refused(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) stri
 // release, or an image that cannot be pulled, and does not change the members.
 func TestEtcdInvalidVersions(t *testing.T) {
 	c := formed(t, 3)
-	before, w := c.get(t), c.write(t)
+	before, w, pods := c.get(t), c.write(t), c.podUIDs(t)
 	if said := c.refused(t, version("3,6")); !contains(said, `spec.version is "3,6", allowed are releases such as`) {
 		t.Errorf("a typo is refused with %q", said)
 	}
@@ -41,11 +41,13 @@ func TestEtcdInvalidVersions(t *testing.T) {
 	}
 	c.Apply(t, version("3.6.99"))
 	obj = c.Settles(t, lifecycle.OutcomeBlocked, string(lifecycle.PodProblemImagePullBackOff))
-	if obj.Status.ReadyReplicas != 2 {
-		t.Errorf("one member must have been tried, and two serve: %+v", obj.Status)
+	if obj.Status.ReadyReplicas != 3 {
+		t.Errorf("no member is taken for an image that does not exist: %+v", obj.Status)
 	}
+	c.samePods(t, pods)
 	c.Apply(t, version(""))
 	same(t, before, c.settled(t))
+	c.samePods(t, pods)
 	kept(t, w)
 }
 
@@ -90,7 +92,7 @@ func TestEtcdQuota(t *testing.T) {
 	c.settled(t)
 	var failed []history.Entry
 	for _, e := range c.history(t).Entries {
-		if e.Result == history.Failed {
+		if e.Result == history.ResultFailed {
 			failed = append(failed, e)
 		}
 	}
@@ -135,8 +137,22 @@ func TestEtcdReportsUnschedulablePods(t *testing.T) {
 	kept(t, w)
 }
 
-// TestEtcdInvalidFlagStopsAtFirstMember: the rollout stops at the first member, and a correction helps.
-func TestEtcdInvalidFlagStopsAtFirstMember(t *testing.T) {
+// TestEtcdImpossibleNodeTakesNoMember: no node has what the spec selects, and a correction helps.
+func TestEtcdImpossibleNodeTakesNoMember(t *testing.T) {
+	c := formed(t, 3)
+	before, w := c.get(t), c.write(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.NodeSelector = map[string]string{"no-such": "node"} })
+	obj := c.Settles(t, lifecycle.OutcomeBlocked, "Unschedulable")
+	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "No serving member restarts") || obj.Status.ReadyReplicas != 3 {
+		t.Errorf("the message is %q, and %d members serve", said, obj.Status.ReadyReplicas)
+	}
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.NodeSelector = nil })
+	same(t, before, c.settled(t))
+	kept(t, w)
+}
+
+// TestEtcdInvalidFlagTakesNoMember: a trial pod shows that etcd refuses a flag, and a correction helps.
+func TestEtcdInvalidFlagTakesNoMember(t *testing.T) {
 	c := formed(t, 3)
 	before, w := c.get(t), c.write(t)
 	if said := c.refused(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--data-dir=/tmp"} }); !contains(said, "must not set what the operator decides") {
@@ -144,7 +160,7 @@ func TestEtcdInvalidFlagStopsAtFirstMember(t *testing.T) {
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = []string{"--no-such-flag=1"} })
 	obj := c.Settles(t, lifecycle.OutcomeBlocked, "ChangeFailed")
-	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "It has not run since its last change") || obj.Status.ReadyReplicas != 2 {
+	if said := condition(t, obj, lifecycle.ConditionStalled).Message; !contains(said, "no-such-flag") || obj.Status.ReadyReplicas != 3 {
 		t.Errorf("the message is %q, and %d members serve", said, obj.Status.ReadyReplicas)
 	}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Pod.Args = nil })

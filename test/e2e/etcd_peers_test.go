@@ -16,7 +16,7 @@ import (
 func TestEtcdPeersOfOtherReleases(t *testing.T) {
 	for _, release := range []string{"3.5", "3.7"} {
 		t.Run(release, func(t *testing.T) {
-			c := formed(t, 2, version(release), func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+			c := formed(t, 2, version(release), func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 			c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 3 })
 			c.settled(t)
 			c.peers(t)

@@ -3,9 +3,11 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -38,9 +40,9 @@ func (c *cluster) restricted(t *testing.T) {
 func TestEtcdObjectsAreAsDeclared(t *testing.T) {
 	c := newCluster(t)
 	c.restricted(t)
-	from := networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}}
+	from := []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}, {IPBlock: &networkingv1.IPBlock{CIDR: ownAddress(t) + "/32"}}}
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
-		spec.Size, spec.NetworkPolicy = 3, etcdv1.NetworkPolicySpec{Enabled: true, Clients: []networkingv1.NetworkPolicyPeer{from}}
+		spec.Size, spec.NetworkPolicy = 3, etcdv1.NetworkPolicySpec{Enabled: true, Clients: from}
 		spec.Pod = etcdv1.PodSettings{
 			Labels: map[string]string{"team": "a"}, Annotations: map[string]string{"example.com/a": "b"},
 			NodeSelector: map[string]string{"kubernetes.io/os": "linux"},
@@ -66,6 +68,7 @@ func TestEtcdObjectsAreAsDeclared(t *testing.T) {
 	t.Run("the NetworkPolicy", c.policy)
 	t.Run("the columns", c.columns)
 	t.Run("the events", c.events)
+	t.Run("clients without the operator", c.admitsTheOperator)
 }
 
 func (c *cluster) isAsDeclared(t *testing.T, p *corev1.Pod) {
@@ -105,17 +108,52 @@ func (c *cluster) policy(t *testing.T) {
 			open[port.Port.IntValue()] = rule.From
 		}
 	}
-	if len(open[2380]) != 1 || open[2380][0].PodSelector == nil {
-		t.Errorf("the peer port is open for %+v, want members only", open[2380])
+	if len(open[2380]) != 2 || slices.ContainsFunc(open[2380], func(o networkingv1.NetworkPolicyPeer) bool { return o.PodSelector == nil }) {
+		t.Errorf("the peer port is open for %+v, want the members and the operator", open[2380])
 	}
 	if !slices.ContainsFunc(open[2379], func(o networkingv1.NetworkPolicyPeer) bool { return o.NamespaceSelector != nil }) {
 		t.Errorf("the client port is open for %+v", open[2379])
 	}
+	c.isClosedHere(t)
+}
+
+// isClosedHere checks that no peer port answers this machine, which is a client and no member.
+func (c *cluster) isClosedHere(t *testing.T) {
+	t.Helper()
+	for _, p := range c.pods(t) {
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(p.Status.PodIP, "2380"), time.Second)
+		if err == nil {
+			_ = conn.Close()
+			t.Errorf("the peer port of %s answers a host that the NetworkPolicy does not admit", p.Name)
+		}
+	}
+}
+
+// ownAddress is the address from which this machine reaches the cluster's nodes, and hence pods.
+func ownAddress(t *testing.T) string {
+	t.Helper()
+	var nodes corev1.NodeList
+	if err := api.List(t.Context(), &nodes); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range nodes.Items[0].Status.Addresses {
+		if a.Type != corev1.NodeInternalIP {
+			continue
+		}
+		conn, err := net.Dial("udp", net.JoinHostPort(a.Address, "9"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = conn.Close() }()
+		return conn.LocalAddr().(*net.UDPAddr).IP.String()
+	}
+	t.Fatal("the first node has no address")
+	return ""
 }
 
 func (c *cluster) columns(t *testing.T) {
 	obj := c.get(t)
-	lines := strings.Split(must(t, "-n", c.key.Namespace, "get", "etcd"), "\n")
+	lines := strings.Split(must(t, "-n", c.key.Namespace, "get", "etcdc"), "\n")
 	if head := strings.Fields(lines[0]); !slices.Equal(head, []string{"NAME", "READY", "STATUS", "VERSION", "LEADER", "AGE"}) {
 		t.Errorf("the columns are %v", head)
 	}
@@ -153,6 +191,9 @@ func TestEtcdPausedIsNotRepaired(t *testing.T) {
 	eventually(t, "the loss is seen", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool { return obj.Status.ReadyReplicas == 2 })
 	})
+	if obj := c.get(t); obj.Status.ObservedGeneration != obj.Generation {
+		t.Errorf("the generation %d is paused, and the observed one is %d: clients such as kstatus wait", obj.Generation, obj.Status.ObservedGeneration)
+	}
 	c.Rests(t)
 	if seen := c.Observe(t); seen.Members[0].Set.Exists {
 		t.Errorf("a paused cluster was repaired: %+v", seen.Members[0])

@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -30,18 +27,13 @@ const (
 // Fill implements contract.System.
 func (c *cluster) Fill(t *testing.T) {
 	t.Helper()
-	address := net.JoinHostPort(c.pod(t, c.get(t).Status.Leader).Status.PodIP, "2379")
-	line, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer line.Close()
+	leader := pb.NewKVClient(c.connect(t, c.get(t).Status.Leader))
 	var all sync.WaitGroup
 	errs := make([]error, hands)
 	for hand := range hands {
 		all.Go(func() {
 			for n := hand; n < full && errs[hand] == nil; n += hands {
-				_, errs[hand] = pb.NewKVClient(line).Put(t.Context(), &pb.PutRequest{Key: fmt.Appendf(nil, "fill/%d", n)})
+				_, errs[hand] = leader.Put(t.Context(), &pb.PutRequest{Key: fmt.Appendf(nil, "fill/%d", n)})
 			}
 		})
 	}
@@ -59,7 +51,7 @@ func TestEtcdAlarmsAreReportedAndDisarmed(t *testing.T) {
 	quota, more := resource.MustParse("16Mi"), resource.MustParse("64Mi")
 	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Options.Quota = &quota })
 	c.overflows(t)
-	eventually(t, "the alarm is reported", func(ctx context.Context) error {
+	within(t, alarmReported, "the alarm is reported", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {
 			return err
@@ -80,14 +72,10 @@ func TestEtcdAlarmsAreReportedAndDisarmed(t *testing.T) {
 // overflows writes until etcd refuses.
 func (c *cluster) overflows(t *testing.T) {
 	t.Helper()
-	address := net.JoinHostPort(c.pod(t, c.get(t).Status.Leader).Status.PodIP, "2379")
-	line, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer line.Close()
+	leader := pb.NewKVClient(c.connect(t, c.get(t).Status.Leader))
+	var err error
 	for n := 0; err == nil && n < 64; n++ {
-		_, err = pb.NewKVClient(line).Put(t.Context(), &pb.PutRequest{Key: fmt.Appendf(nil, "much/%d", n), Value: make([]byte, 1<<20)})
+		_, err = leader.Put(t.Context(), &pb.PutRequest{Key: fmt.Appendf(nil, "much/%d", n), Value: make([]byte, 1<<20)})
 	}
 	if !errors.Is(rpctypes.Error(err), rpctypes.ErrNoSpace) {
 		t.Fatalf("etcd returns %v", err)

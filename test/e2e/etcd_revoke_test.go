@@ -26,7 +26,7 @@ import (
 // are revoked, and never again, even after the old Secrets are restored. Clients that reread
 // their Secret write all the time.
 func TestEtcdRevokesALeakedAuthority(t *testing.T) {
-	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 	before := c.get(t)
 	leaked := map[string]*corev1.Secret{"2379": c.secret(t, "etcd-ca"), "2380": c.secret(t, "etcd-peer-ca")}
 	forged := map[string]tls.Certificate{}
@@ -182,7 +182,7 @@ func (c *cluster) reloading(t *testing.T, secret string) func(*consistencyclient
 // TestEtcdRevokesWhileItGrows: a cluster of one grows and revokes its authority in one declaration. The disruption budget keeps
 // the quorum of the present members, so no restart waits for members that can join only after it.
 func TestEtcdRevokesWhileItGrows(t *testing.T) {
-	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
 		spec.Size, spec.TLS.RevokeBefore = 3, new(metav1.Now())
 	})

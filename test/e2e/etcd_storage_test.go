@@ -6,18 +6,23 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
+	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/preview"
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
 
@@ -56,7 +61,7 @@ func (c *cluster) keys(t *testing.T) int {
 
 // TestEtcdVolumesAreDeletedWithTheCluster with retention Delete. A later cluster of the same name is unrelated.
 func TestEtcdVolumesAreDeletedWithTheCluster(t *testing.T) {
-	c := formed(t, 3, retention(etcdv1.Delete))
+	c := formed(t, 3, retention(etcdv1.RetentionDelete))
 	w := c.write(t)
 	id := c.get(t).Status.ClusterID
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
@@ -113,7 +118,7 @@ func TestEtcdVolumesAreRetained(t *testing.T) {
 // TestEtcdWithoutVolumes: Governor replaces a member that loses its pod, and thus its data. No
 // acknowledged write is lost.
 func TestEtcdWithoutVolumes(t *testing.T) {
-	for _, medium := range []etcdv1.Medium{etcdv1.Memory, etcdv1.Ephemeral} {
+	for _, medium := range []etcdv1.Medium{etcdv1.MediumMemory, etcdv1.MediumEphemeral} {
 		t.Run(string(medium), func(t *testing.T) {
 			size := resource.MustParse("256Mi")
 			c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Medium, spec.Storage.Size = medium, &size })
@@ -121,11 +126,26 @@ func TestEtcdWithoutVolumes(t *testing.T) {
 			if left, err := c.volumes(t.Context()); err != nil || len(left) > 0 {
 				t.Errorf("there are the volumes %v, %v", left, err)
 			}
+			if medium == etcdv1.MediumMemory {
+				c.keepsUnreadyPods(t)
+				same(t, before, c.settled(t))
+			}
 			c.LosePods(t, "etcd-1")
 			replaced(t, before, c.settled(t), "etcd-1")
 			kept(t, w)
 		})
 	}
+}
+
+// keepsUnreadyPods: while no pod is ready, a drain evicts none of them, and with it the data.
+func (c *cluster) keepsUnreadyPods(t *testing.T) {
+	t.Helper()
+	for _, member := range []string{"etcd-0", "etcd-2"} {
+		c.signal(t, member, syscall.SIGSTOP)
+		defer c.signal(t, member, syscall.SIGCONT)
+	}
+	c.unready(t)
+	c.refusesEvictions(t)
 }
 
 // TestEtcdNoSuchStorageClass: Governor reports it, and the user creates another cluster with a
@@ -187,32 +207,34 @@ func TestEtcdDeletionIsQuick(t *testing.T) {
 // it does not serve, and it serves again.
 func TestEtcdGrowsAFullDisk(t *testing.T) {
 	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
-	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
+	c := formed(t, 1, func(spec *etcdv1.EtcdClusterSpec) {
+		spec.Storage.Size, spec.Storage.StorageClassName = &size, sizedClass(t)
+	})
 	w := c.write(t)
 	eventually(t, "something is written", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
 	w.Stop()
-	process := c.process(t, "etcd-0")
-	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", process))
-	_ = syscall.Kill(process, syscall.SIGKILL)
+	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", c.process(t, "etcd-0")))
+	c.needsPages(t)
 	eventually(t, "it cannot start", func(ctx context.Context) error {
 		return c.has(ctx, func(obj *etcdv1.EtcdCluster) bool {
-			return obj.Status.Members[0].Trouble == string(lifecycle.PodProblemCrashLoopBackOff)
+			return obj.Status.Members[0].Problem == string(lifecycle.PodProblemCrashLoopBackOff)
 		})
 	})
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
-	c.settled(t)
+	c.settled(t) // after a restart, or because an attempt of the kubelet succeeds just then
 	kept(t, w)
 }
 
 // TestEtcdReportsFullDisk: Governor reports at once why a member terminates, while the others serve.
 func TestEtcdReportsFullDisk(t *testing.T) {
 	size, more := resource.MustParse("256Mi"), resource.MustParse("512Mi")
-	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &size })
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) {
+		spec.Storage.Size, spec.Storage.StorageClassName = &size, sizedClass(t)
+	})
 	before, w := c.get(t), c.write(t)
 	full := before.Status.Members[0].Name
-	process := c.process(t, full)
-	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", process))
-	_ = syscall.Kill(process, syscall.SIGKILL)
+	fills(t, fmt.Sprintf("/proc/%d/root/var/lib/etcd", c.process(t, full)))
+	c.needsPages(t)
 	within(t, 30*time.Second, "its termination message is reported", func(ctx context.Context) error {
 		obj, err := c.read(ctx)
 		if err != nil {
@@ -224,9 +246,61 @@ func TestEtcdReportsFullDisk(t *testing.T) {
 		}
 		return nil
 	})
-	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
+	c.growsAsPreviewed(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Storage.Size = &more })
 	same(t, before, c.settled(t))
 	kept(t, w)
+}
+
+// growsAsPreviewed compares the steps with the preview. Its last one restarts the member on the full disk, which is not needed if
+// an attempt of the kubelet succeeds first.
+func (c *cluster) growsAsPreviewed(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) {
+	t.Helper()
+	report, begun := c.preview(t, edit), len(c.history(t).Entries)
+	c.Apply(t, edit)
+	c.settled(t)
+	steps := c.history(t).Entries[begun:]
+	last := len(report.Actions()) - 1
+	if last < 0 || report.Actions()[last].Name != etcd.Restart {
+		t.Fatalf("the preview restarts no member: %v", report.Actions())
+	}
+	if len(steps) == last {
+		report.Steps = slices.DeleteFunc(report.Steps, func(s preview.Step) bool { return s.Name == etcd.Restart })
+	}
+	stepped(t, "larger volumes", report, steps)
+}
+
+// needsPages writes values for which the database needs new pages. A member on a full disk panics
+// when it applies them, also after a restart. Its client gets an error.
+func (c *cluster) needsPages(t *testing.T) {
+	t.Helper()
+	leader := pb.NewKVClient(c.connect(t, c.get(t).Status.Leader))
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for n := range 8 {
+		_, _ = leader.Put(ctx, &pb.PutRequest{Key: fmt.Appendf(nil, "large/%d", n), Value: make([]byte, 1<<20)})
+	}
+}
+
+// sizedClass is a StorageClass whose volumes are file systems of the requested size, which can be full.
+func sizedClass(t *testing.T) *string {
+	t.Helper()
+	var classes storagev1.StorageClassList
+	if err := api.List(t.Context(), &classes); err != nil {
+		t.Fatal(err)
+	}
+	for _, like := range classes.Items {
+		if like.Annotations["storageclass.kubernetes.io/is-default-class"] != "true" {
+			continue
+		}
+		class := like.DeepCopy()
+		class.ObjectMeta, class.Parameters = metav1.ObjectMeta{Name: "e2e-sized"}, map[string]string{"enforceSize": "true"}
+		if err := api.Create(t.Context(), class); err != nil && !apierrors.IsAlreadyExists(err) {
+			t.Fatal(err)
+		}
+		return &class.Name
+	}
+	t.Fatal("no StorageClass is the default one")
+	return nil
 }
 
 // fills deletes the log's next file, which etcd reserves, and fills the remaining space.
@@ -251,7 +325,7 @@ func fills(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	if free := int64(disk.Bfree) * disk.Bsize; free > 1<<30 {
-		t.Skipf("the volume has %d bytes left: this cluster's volumes have no size", free)
+		t.Fatalf("the volume has %d bytes left: its StorageClass does not enforce the size", free)
 	}
 	chunk := make([]byte, 1<<20)
 	for err == nil {

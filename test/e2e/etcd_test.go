@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,6 +26,7 @@ import (
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/apps/etcd/contract"
 	"github.com/governor-dev/governor/apps/etcd/driver"
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/test/consistencyclient"
 )
@@ -48,7 +53,7 @@ func newCluster(t *testing.T) *cluster {
 // lonelyCluster is for a test that disturbs shared components, and so runs alone.
 func lonelyCluster(t *testing.T) *cluster {
 	t.Helper()
-	return &cluster{client.ObjectKey{Namespace: newNamespace(t), Name: "etcd"}, driver.New(api, api)}
+	return &cluster{client.ObjectKey{Namespace: newNamespace(t), Name: "etcd"}, driver.New(kube.Access{Client: api, Live: api, Now: time.Now})}
 }
 
 // formed creates a cluster with the edits and waits for it.
@@ -78,7 +83,7 @@ func (c *cluster) apply(ctx context.Context, edit func(*etcdv1.EtcdClusterSpec))
 		obj := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: c.key.Namespace, Name: c.key.Name}}
 		err := api.Get(ctx, c.key, obj)
 		if apierrors.IsNotFound(err) {
-			obj.Spec.TLS.Mode = etcdv1.Disabled
+			obj.Spec.TLS.Mode = etcdv1.TLSModeDisabled
 			edit(&obj.Spec)
 			return api.Create(ctx, obj)
 		}
@@ -204,6 +209,31 @@ func (c *cluster) LoseSet(t *testing.T, member string) {
 		}
 		return client.IgnoreNotFound(err)
 	})
+}
+
+// connect returns a connection to the member, until the test ends.
+func (c *cluster) connect(t *testing.T, member string) *grpc.ClientConn {
+	t.Helper()
+	address := net.JoinHostPort(c.pod(t, member).Status.PodIP, "2379")
+	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// RaiseCorrupt implements contract.System. etcdctl cannot raise an alarm.
+func (c *cluster) RaiseCorrupt(t *testing.T, member string) {
+	t.Helper()
+	maintenance := pb.NewMaintenanceClient(c.connect(t, member))
+	at, err := maintenance.Status(t.Context(), &pb.StatusRequest{})
+	if err == nil {
+		_, err = maintenance.Alarm(t.Context(), &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: at.Header.MemberId, Alarm: pb.AlarmType_CORRUPT})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // RemoveByHand implements contract.System.

@@ -57,7 +57,7 @@ func (c *cluster) rejects(t *testing.T, whose string, edit func(*consistencyclie
 // TestEtcdIsEncryptedByDefault: only clients with the Secret can write, also while members are
 // added and removed and a Secret is lost.
 func TestEtcdIsEncryptedByDefault(t *testing.T) {
-	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.Managed })
+	c := formed(t, 3, func(spec *etcdv1.EtcdClusterSpec) { spec.TLS.Mode = etcdv1.TLSModeManaged })
 	obj := c.get(t)
 	w := c.write(t, c.withKeys(t, obj.Status.ClientSecretName))
 	c.rejects(t, "plain text", func(*consistencyclient.Options) {})
@@ -142,7 +142,7 @@ func (a authority) leaf(t *testing.T, until time.Time, names ...string) (cert, k
 // names are the DNS names of the members and the Service.
 func (c *cluster) names() []string {
 	ns := c.key.Namespace
-	return []string{"*.etcd." + ns + ".svc", "etcd-client." + ns + ".svc", "localhost"}
+	return []string{"*.etcd." + ns + ".svc", "*.etcd." + ns + ".svc.cluster.local", "etcd-client." + ns + ".svc", "localhost"}
 }
 
 // give writes the user's Secret.
@@ -159,8 +159,8 @@ func (c *cluster) give(t *testing.T, name string, data map[string][]byte) {
 }
 
 func (c *cluster) own(spec *etcdv1.EtcdClusterSpec) {
-	spec.Size = 1
-	spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "own-peer", Server: "own-server", Client: "own-client"}}
+	spec.Size = 3
+	spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.TLSModeSecrets, Secrets: &etcdv1.TLSSecrets{Peer: "own-peer", Server: "own-server", Client: "own-client"}}
 }
 
 // modern writes all three Secrets with the usual keys.
@@ -176,7 +176,9 @@ func (c *cluster) modern(t *testing.T, a authority, names ...string) {
 // no member before it is correct, and uses a changed one at once.
 func TestEtcdOwnSecrets(t *testing.T) {
 	c, a := newCluster(t), newAuthority(t)
-	c.modern(t, a, "own-peer", "own-client")
+	c.modern(t, a, "own-client")
+	cert, key, ca := a.leaf(t, time.Now().Add(time.Hour), "*.etcd."+c.key.Namespace+".svc", "localhost")
+	c.give(t, "own-peer", map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca})
 	c.Apply(t, c.own)
 	told := func(words string) {
 		t.Helper()
@@ -187,10 +189,12 @@ func TestEtcdOwnSecrets(t *testing.T) {
 			})
 		})
 	}
+	told(`with which etcd's members refuse each other. Issue it for "*.etcd.` + c.key.Namespace + `.svc.cluster.local" too.`)
+	c.modern(t, a, "own-peer")
 	told(`spec.tls.secrets.server: the Secret "own-server" does not exist`)
 	c.give(t, "own-server", map[string][]byte{"tls.crt": []byte("no"), "tls.key": []byte("no"), "ca.crt": []byte("no")})
 	told("are not a certificate in PEM with its key")
-	cert, key, ca := a.leaf(t, time.Now().Add(-time.Minute), c.names()...)
+	cert, key, ca = a.leaf(t, time.Now().Add(-time.Minute), c.names()...)
 	c.give(t, "own-server", map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca})
 	told("has a certificate that expired on")
 	if pods := c.pods(t); len(pods) > 0 {
@@ -214,7 +218,7 @@ func TestEtcdOwnSecretsOfTheLegacyAPI(t *testing.T) {
 		cert, key, ca := a.leaf(t, time.Now().Add(time.Hour), c.names()...)
 		c.give(t, name, map[string][]byte{prefix + ".crt": cert, prefix + ".key": key, prefix + "-ca.crt": ca})
 	}
-	c.Apply(t, c.own)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { c.own(spec); spec.Size = 1 })
 	c.settled(t)
 	cert, key, ca := a.leaf(t, time.Now().Add(time.Hour))
 	config, err := consistencyclient.TLSConfig(&corev1.Secret{Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "ca.crt": ca}},

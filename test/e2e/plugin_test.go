@@ -23,22 +23,22 @@ func TestPluginOnRealApplications(t *testing.T) {
 	says(t, ns, 0, []string{
 		"etcdcluster/etcd in " + ns + ": ready. Everything is as declared.", "last step: ",
 		"├─ etcd-0  ", "Leader  Healthy  3.6.", "pod etcd-2-0  Ready  v3.6.", "volume etcd-2-", "Bound",
-	}, "status", "etcd", "etcd")
+	}, "status", "etcdcluster", "etcd")
 	says(t, ns, 0, []string{"└─ cache", "Ready  1.6.18  on "}, "status", "memcached/cache")
-	says(t, ns, 0, []string{"ROLE", "Leader", "Follower", "ID"}, "members", "etcd/etcd", "-o", "wide")
+	says(t, ns, 0, []string{"ROLE", "Leader", "Follower", "ID"}, "members", "etcdc/etcd", "-o", "wide")
 	says(t, ns, 0, []string{"HEALTH", "cache-", "Ready"}, "members", "memcached/cache")
-	says(t, ns, 0, []string{"Scheduled  pod/etcd-0-0", "etcdcluster/etcd"}, "events", "etcd/etcd", "--members")
-	says(t, ns, 0, []string{"1. AddLearner etcd-3 (Routine)", "Then: Everything is as declared."}, "plan", "etcd/etcd", "--set", "spec.size=4")
+	says(t, ns, 0, []string{"Scheduled  pod/etcd-0-0", "etcdcluster/etcd"}, "events", "etcdcluster/etcd", "--members")
+	says(t, ns, 0, []string{"1. AddLearner etcd-3 (Routine)", "Then: Everything is as declared."}, "plan", "etcdcluster/etcd", "--set", "spec.size=4")
 	says(t, ns, 0, []string{"~ change Deployment cache", "spec.replicas: 2 → 3"}, "plan", "memcached/cache", "--set", "spec.size=3")
-	says(t, ns, 0, []string{"nothing to do"}, "plan", "etcd/etcd")
-	says(t, ns, 1, []string{`error: etcdcluster/etcd: unknown field "spec.sizes"; kubectl explain`}, "plan", "etcd/etcd", "--set", "spec.sizes=4")
-	says(t, ns, 0, []string{"etcdcluster/etcd paused"}, "pause", "etcd/etcd")
+	says(t, ns, 0, []string{"nothing to do"}, "plan", "etcdcluster/etcd")
+	says(t, ns, 1, []string{`error: etcdcluster/etcd: unknown field "spec.sizes"; kubectl explain`}, "plan", "etcdcluster/etcd", "--set", "spec.sizes=4")
+	says(t, ns, 0, []string{"etcdcluster/etcd paused"}, "pause", "etcdcluster/etcd")
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size = 4 })
-	says(t, ns, 0, []string{"It is paused"}, "plan", "etcd/etcd")
-	says(t, ns, 0, []string{"etcdcluster/etcd resumed"}, "resume", "etcd/etcd")
+	says(t, ns, 0, []string{"It is paused"}, "plan", "etcdcluster/etcd")
+	says(t, ns, 0, []string{"etcdcluster/etcd resumed"}, "resume", "etcdcluster/etcd")
 	c.settled(t)
-	says(t, ns, 0, []string{"Promote etcd-3 in"}, "history", "etcd/etcd", "--step", "Promote")
-	says(t, ns, 0, []string{"generation 2", "AddLearner etcd-3 in", "Now: it is ready"}, "why", "etcd/etcd")
+	says(t, ns, 0, []string{"Promote etcd-3 in"}, "history", "etcdcluster/etcd", "--step", "Promote")
+	says(t, ns, 0, []string{"generation 2", "AddLearner etcd-3 in", "Now: it is ready"}, "why", "etcdcluster/etcd")
 }
 
 // says runs the plugin and checks its exit code and its output.

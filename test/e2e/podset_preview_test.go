@@ -39,7 +39,7 @@ func (s *podSet) ask(t *testing.T, question string, edit func(*appv1.PodSetSpec)
 			return err
 		}
 		var ok bool
-		if report, ok = preview.Decode(p.Annotations[lifecycle.AnnotationPreview]); !ok || !report.Settles() {
+		if report, ok = preview.Decode(p.Annotations[lifecycle.AnnotationPreview]); !ok || !complete(report) {
 			return fmt.Errorf("%w: it is %+v", errNotYet, report)
 		}
 		return nil
@@ -90,7 +90,7 @@ func TestPodSetChangesMatchPreview(t *testing.T) {
 			planned = append(planned, many(step.Step))
 		}
 		for _, e := range s.history(t).Entries[begun:] {
-			if e.Result == history.Succeeded {
+			if e.Result == history.ResultSucceeded {
 				done = append(done, many(e.Step))
 			}
 		}

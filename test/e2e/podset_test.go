@@ -9,7 +9,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -244,4 +246,33 @@ func TestPodSetGrowsWhileOperatorsFail(t *testing.T) {
 	if n := len(s.Owners(t)); most > size || n != size || int(p.Status.AvailableReplicas) != size {
 		t.Errorf("%d pods, and once there were %d; the status tells %d available", n, most, p.Status.AvailableReplicas)
 	}
+}
+
+// TestPodSetRefusesImpossibleTemplate: the preview and the status name the field of a template that no pod can have, and
+// all pods stay.
+func TestPodSetRefusesImpossibleTemplate(t *testing.T) {
+	t.Parallel()
+	s := newSet(t)
+	s.Apply(t, func(spec *appv1.PodSetSpec) {
+		spec.Replicas = 3
+		spec.Template.Spec.Containers = []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10"}}
+	})
+	s.Settles(t, lifecycle.OutcomeSettled, "AllAvailable")
+	before := s.pods(t)
+	s.Apply(t, func(spec *appv1.PodSetSpec) { spec.Template.Spec.Containers[0].Image = "" })
+	p := s.Settles(t, lifecycle.OutcomeBlocked, "TemplateRefused")
+	if said := apimeta.FindStatusCondition(p.Status.Conditions, lifecycle.ConditionStalled).Message; !contains(said, "spec.containers[0].image") {
+		t.Errorf("the message is %q", said)
+	}
+	if was, is := podUIDs(before), podUIDs(s.pods(t)); !slices.Equal(was, is) || p.Status.AvailableReplicas != 3 {
+		t.Errorf("the pods were %v, and are %v; %d are available", was, is, p.Status.AvailableReplicas)
+	}
+}
+
+func podUIDs(pods []corev1.Pod) (all []types.UID) {
+	for _, p := range pods {
+		all = append(all, p.UID)
+	}
+	slices.Sort(all)
+	return all
 }

@@ -10,6 +10,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
+	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/history"
 	"github.com/governor-dev/governor/lifecycle/preview"
@@ -70,7 +72,7 @@ func (c *cluster) approval(t *testing.T, plan preview.Report) *v1alpha1.Approval
 		Approver: whoami(t), Reason: "tried in staging", ExpirationTime: metav1.NewTime(time.Now().Add(time.Hour)),
 	}}
 	for _, s := range plan.Actions() {
-		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: string(s.Class), Args: s.Args})
+		a.Spec.Steps = append(a.Spec.Steps, v1alpha1.ApprovedStep{Name: s.Name, Target: s.Target, Class: v1alpha1.ApprovedClass(s.Class), Args: s.Args})
 	}
 	return a
 }
@@ -96,19 +98,20 @@ func TestUpgradeWaitsForApproval(t *testing.T) {
 	}
 	c.settled(t)
 	for _, e := range c.history(t).Entries {
-		if e.Step.Name == "Restart" && e.Result == history.Succeeded && (e.Approval == nil || e.Approval.By != a.Spec.Approver || e.Approval.Reason != "tried in staging") {
+		if e.Step.Name == "Restart" && e.Result == history.ResultSucceeded && (e.Approval == nil || e.Approval.By != a.Spec.Approver || e.Approval.Reason != "tried in staging") {
 			t.Errorf("%s was taken by the word of %+v", e.Step, e.Approval)
 		}
 	}
 }
 
 // A repair does not carry out a change that a policy holds: the StatefulSet of a member that was deleted returns with the
-// spec that worked last, and the change comes with the end of the freeze.
-func TestEtcdARepairKeepsAHeldChangeOut(t *testing.T) {
+// spec that worked last, and the change comes with the end of the freeze, as do another member and a NetworkPolicy.
+func TestEtcdRepairLeavesOutHeldChange(t *testing.T) {
 	c := formed(t, 1)
 	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "quarter's end"} })
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {
-		spec.Pod.Env = []corev1.EnvVar{{Name: "ETCD_LOG_LEVEL", Value: "warn"}}
+		spec.Size, spec.Pod.Env = 2, []corev1.EnvVar{{Name: "ETCD_LOG_LEVEL", Value: "warn"}}
+		spec.NetworkPolicy.Enabled = true
 	})
 	c.held(t, "quarter's end")
 	old := c.pod(t, "etcd-0").UID
@@ -136,6 +139,12 @@ func TestEtcdARepairKeepsAHeldChangeOut(t *testing.T) {
 		return err
 	})
 	c.held(t, "quarter's end")
+	if n := c.get(t).Status.Replicas; n != 1 {
+		t.Errorf("the freeze has let a member join: there are %d", n)
+	}
+	if err := c.networkPolicyExists(t); !apierrors.IsNotFound(err) {
+		t.Errorf("during the freeze, clients are cut off: %v", err)
+	}
 	if _, err := kubectl("delete", "operationpolicy", c.key.Namespace); err != nil {
 		t.Fatal(err)
 	}
@@ -143,4 +152,55 @@ func TestEtcdARepairKeepsAHeldChangeOut(t *testing.T) {
 	if has, err := changed(); !has || err != nil {
 		t.Errorf("after the freeze the change is there: %v, %v", has, err)
 	}
+	if err := c.networkPolicyExists(t); err != nil {
+		t.Errorf("after the freeze there is the NetworkPolicy: %v", err)
+	}
+}
+
+func (c *cluster) networkPolicyExists(t *testing.T) error {
+	t.Helper()
+	return api.Get(t.Context(), c.key, &networkingv1.NetworkPolicy{})
+}
+
+// A freeze holds an upgrade, and the node of a member is drained: its pod finds no node for a moment, because its volume
+// stays there. The member returns with its version.
+func TestEtcdADrainCarriesOutNoHeldUpgrade(t *testing.T) {
+	c := lonelyCluster(t)
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Size, spec.Version = 1, "3.6" })
+	before := c.settled(t)
+	c.ruled(t, func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "quarter's end"} })
+	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) { spec.Version = "3.7" })
+	c.held(t, "quarter's end")
+	node := before.Status.Members[0].Node
+	cordon(t, node, true)
+	t.Cleanup(func() { cordon(t, node, false) })
+	c.LosePods(t, "etcd-0")
+	c.Await(t, "the pod finds no node", func() error {
+		return c.keepsVersion(t, before.Status.Version.Current, func(m etcd.Member) bool { return m.Pod.Trouble == lifecycle.PodProblemUnschedulable })
+	})
+	c.held(t, "quarter's end")
+	cordon(t, node, false)
+	c.Await(t, "the member serves again", func() error {
+		return c.keepsVersion(t, before.Status.Version.Current, func(m etcd.Member) bool { return m.Health == etcd.Healthy && m.Pod.Ready })
+	})
+	if _, err := kubectl("delete", "operationpolicy", c.key.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	if after := c.settled(t); !strings.HasPrefix(after.Status.Version.Current, "3.7.") {
+		t.Errorf("after the freeze the member runs %s", after.Status.Version.Current)
+	}
+}
+
+// keepsVersion fails the test if the only member has another version, and returns an error until the member is as wanted.
+func (c *cluster) keepsVersion(t *testing.T, version string, is func(etcd.Member) bool) error {
+	t.Helper()
+	for _, m := range c.Observe(t).Members {
+		if m.Set.Version != version || m.Pod.Exists && m.Pod.Version != version {
+			t.Fatalf("the repair has carried out the upgrade that is held: %+v", m)
+		}
+		if is(m) {
+			return nil
+		}
+	}
+	return errNotYet
 }

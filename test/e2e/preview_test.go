@@ -21,7 +21,13 @@ func (c *cluster) preview(t *testing.T, edit func(*etcdv1.EtcdClusterSpec)) (rep
 }
 
 // ask previews the edit, or the deletion.
-func (c *cluster) ask(t *testing.T, question string, edit func(*etcdv1.EtcdClusterSpec)) (report preview.Report) {
+func (c *cluster) ask(t *testing.T, question string, edit func(*etcdv1.EtcdClusterSpec)) preview.Report {
+	t.Helper()
+	return c.askUntil(t, question, edit, func(r preview.Report) bool { return r.Settles() })
+}
+
+// askUntil asks until the preview is as expected.
+func (c *cluster) askUntil(t *testing.T, question string, edit func(*etcdv1.EtcdClusterSpec), expected func(preview.Report) bool) (report preview.Report) {
 	t.Helper()
 	eventually(t, "a preview is given", func(ctx context.Context) error {
 		obj := &etcdv1.EtcdCluster{}
@@ -34,7 +40,7 @@ func (c *cluster) ask(t *testing.T, question string, edit func(*etcdv1.EtcdClust
 			return err
 		}
 		var ok bool
-		if report, ok = preview.Decode(obj.Annotations[lifecycle.AnnotationPreview]); !ok || !report.Settles() {
+		if report, ok = preview.Decode(obj.Annotations[lifecycle.AnnotationPreview]); !ok || late(report) || !expected(report) {
 			return fmt.Errorf("%w: it is %+v", errNotYet, report)
 		}
 		return nil
@@ -65,7 +71,7 @@ func inShort(steps []preview.Step) (all []string) {
 
 func taken(entries []history.Entry) (all []string) {
 	for _, e := range entries {
-		if e.Result == history.Succeeded {
+		if e.Result == history.ResultSucceeded {
 			all = append(all, fmt.Sprintf("%s %s %s", e.Step, e.Step.Class, e.Step.Reason))
 		}
 	}

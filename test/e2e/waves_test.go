@@ -38,11 +38,11 @@ func fleet(t *testing.T, names ...string) []*cluster {
 func (c *cluster) restart(t *testing.T) (began, served time.Time) {
 	t.Helper()
 	for _, e := range c.history(t).Entries {
-		if e.Step.Name != "Restart" || e.Result != history.Succeeded {
+		if e.Step.Name != "Restart" || e.Result != history.ResultSucceeded {
 			continue
 		}
 		served = e.At.Add(e.Duration)
-		for _, a := range e.Awaited {
+		for _, a := range e.Waits {
 			served = served.Add(a.Duration)
 		}
 		return e.At, served
@@ -55,7 +55,7 @@ func (c *cluster) restart(t *testing.T) (began, served time.Time) {
 func (c *cluster) refusedBy(t *testing.T, gate string) bool {
 	t.Helper()
 	return slices.ContainsFunc(c.history(t).Entries, func(e history.Entry) bool {
-		return e.Result == history.Refused && strings.HasSuffix(e.HeldBy, "/"+gate)
+		return e.Result == history.ResultRefused && strings.HasSuffix(e.HeldBy, "/"+gate)
 	})
 }
 
@@ -65,7 +65,7 @@ func TestWaves(t *testing.T) {
 	const soak = 4 * time.Second
 	all := fleet(t, "canary", "orders", "users")
 	canary, others := all[0], all[1:]
-	must(t, "-n", canary.key.Namespace, "label", "etcd", "canary", "wave=first")
+	must(t, "-n", canary.key.Namespace, "label", "etcdcluster", "canary", "wave=first")
 	canary.ruled(t, func(s *v1alpha1.OperationPolicySpec) {
 		s.Canary = &v1alpha1.Canary{Soak: metav1.Duration{Duration: soak}, Waves: []v1alpha1.Wave{
 			{Name: "first", LabelSelector: metav1.LabelSelector{MatchLabels: map[string]string{"wave": "first"}}},
@@ -93,9 +93,9 @@ func TestWaves(t *testing.T) {
 	halted := fmt.Sprintf(`halted, because EtcdCluster %s of wave "first" is stalled: %s`, canary.key, lifecycle.PodProblemImagePullBackOff)
 	for _, c := range others {
 		c.held(t, halted)
-		says(t, c.key.Namespace, 0, []string{halted, "HeldByPolicy"}, "status", "etcd/"+c.key.Name)
+		says(t, c.key.Namespace, 0, []string{halted, "HeldByPolicy"}, "status", "etcdcluster/"+c.key.Name)
 	}
-	says(t, canary.key.Namespace, 0, []string{string(lifecycle.PodProblemImagePullBackOff)}, "status", "etcd/canary")
+	says(t, canary.key.Namespace, 0, []string{string(lifecycle.PodProblemImagePullBackOff)}, "status", "etcdcluster/canary")
 	canary.holding(t, 2)
 	if now := [2]any{others[0].pod(t, "orders-0").UID, others[1].pod(t, "users-0").UID}; now != before {
 		t.Error("the last wave was touched")

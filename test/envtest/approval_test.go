@@ -62,7 +62,7 @@ func approvalIs(t *testing.T, a *v1alpha1.Approval, status metav1.ConditionStatu
 		if err != nil {
 			return err
 		}
-		return condition(now.Status.Conditions, policy.Valid, status, reason)
+		return condition(now.Status.Conditions, policy.ConditionValid, status, reason)
 	})
 }
 
@@ -81,7 +81,7 @@ func TestApprovalLetsItsStepsPass(t *testing.T) {
 	quiet(t, namespace, op)
 	a := approve(t, approvalOf(t, namespace, "a", "m000002", "m000001"))
 	ringSettles(t, namespace, "r", 1)
-	approvalIs(t, a, metav1.ConditionFalse, policy.Done)
+	approvalIs(t, a, metav1.ConditionFalse, policy.ReasonDone)
 	n := 0
 	for _, e := range bookOf(t, namespace, "r").Entries {
 		if e.Step.Name == "Remove" && e.Approval != nil {
@@ -102,25 +102,25 @@ func TestInvalidApprovalsLetNoStepPass(t *testing.T) {
 	namespace, _, clock := unapproved(t, 1)
 	other := approve(t, approvalOf(t, namespace, "other", "m000002"))
 	ringHeld(t, namespace, "r", `the approval "other" is not valid (PlanChanged)`)
-	approvalIs(t, other, metav1.ConditionFalse, policy.PlanChanged)
+	approvalIs(t, other, metav1.ConditionFalse, policy.ReasonPlanChanged)
 	must(t, api.Delete(t.Context(), other))
 	ringHeld(t, namespace, "r", "there is none")
 	late := approvalOf(t, namespace, "late", "m000002", "m000001")
 	late.Spec.ExpirationTime = metav1.NewTime(tuesday.Add(-time.Minute))
-	approvalIs(t, approve(t, late), metav1.ConditionFalse, policy.Expired)
+	approvalIs(t, approve(t, late), metav1.ConditionFalse, policy.ReasonExpired)
 	ringHeld(t, namespace, "r", `"late" is not valid (Expired)`)
 	must(t, api.Delete(t.Context(), late))
 	freeze := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
 	ringHeld(t, namespace, "r", freeze.Name)
 	good := approve(t, approvalOf(t, namespace, "good", "m000002", "m000001"))
-	approvalIs(t, good, metav1.ConditionTrue, policy.Approved)
+	approvalIs(t, good, metav1.ConditionTrue, policy.ReasonApproved)
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
-	approvalIs(t, good, metav1.ConditionFalse, policy.GenerationChanged)
+	approvalIs(t, good, metav1.ConditionFalse, policy.ReasonGenerationChanged)
 	next := approve(t, approvalOf(t, namespace, "next", "m000002"))
-	approvalIs(t, next, metav1.ConditionTrue, policy.Approved)
+	approvalIs(t, next, metav1.ConditionTrue, policy.ReasonApproved)
 	clock.SetTime(tuesday.Add(time.Hour))
 	poke(t, namespace, "r")
-	approvalIs(t, next, metav1.ConditionFalse, policy.Expired)
+	approvalIs(t, next, metav1.ConditionFalse, policy.ReasonExpired)
 	must(t, api.Delete(t.Context(), freeze))
 	ringHeld(t, namespace, "r", "is not valid")
 }
@@ -131,7 +131,7 @@ func TestDeletedApprovalIsRevoked(t *testing.T) {
 	freeze := newPolicy(t, namespace, "freeze", func(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} })
 	ringHeld(t, namespace, "r", freeze.Name)
 	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
-	approvalIs(t, a, metav1.ConditionTrue, policy.Approved)
+	approvalIs(t, a, metav1.ConditionTrue, policy.ReasonApproved)
 	must(t, api.Delete(t.Context(), a))
 	must(t, api.Delete(t.Context(), freeze))
 	ringHeld(t, namespace, "r", "there is none")
@@ -140,7 +140,7 @@ func TestDeletedApprovalIsRevoked(t *testing.T) {
 func TestApprovalOfDeletedObject(t *testing.T) {
 	namespace, _, clock := clocked(t, "r")
 	a := approve(t, approvalOf(t, namespace, "a", "m000002"))
-	approvalIs(t, a, metav1.ConditionFalse, policy.Done) // the plan is empty
+	approvalIs(t, a, metav1.ConditionFalse, policy.ReasonDone) // the plan is empty
 	r, err := get(t, &fakeapp.Ring{}, namespace, "r")
 	must(t, err)
 	b := approvalOf(t, namespace, "b", "m000002")
@@ -158,7 +158,7 @@ func TestApprovalOfDeletedObject(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		return condition(now.Status.Conditions, policy.Valid, metav1.ConditionFalse, policy.ObjectGone)
+		return condition(now.Status.Conditions, policy.ConditionValid, metav1.ConditionFalse, policy.ReasonObjectGone)
 	})
 }
 

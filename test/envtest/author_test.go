@@ -127,9 +127,9 @@ func TestTheAuthorCannotApprove(t *testing.T) {
 	resize(t, namespace, "r", func(s *fakeapp.Spec) { s.Size = 2 })
 	ringHeld(t, namespace, "r", "by another user than its author, who is not known")
 	early := approve(t, approvalOf(t, namespace, "early", "m000002"))
-	approvalIs(t, early, metav1.ConditionFalse, policy.AuthorUnknown)
+	approvalIs(t, early, metav1.ConditionFalse, policy.ReasonAuthorUnknown)
 	must(t, answersFor(t, namespace, "ann"))
-	approvalIs(t, early, metav1.ConditionFalse, policy.ApproverIsAuthor)
+	approvalIs(t, early, metav1.ConditionFalse, policy.ReasonApproverIsAuthor)
 	ringHeld(t, namespace, "r", "by another user than its author ann", `the approval "early" is not valid (ApproverIsAuthor)`)
 	other := approvalOf(t, namespace, "other", "m000002")
 	other.Spec.Approver = "bob"

@@ -39,7 +39,7 @@ func losePod(t *testing.T, namespace string) client.Object {
 }
 
 // An object that cannot be applied does not stop repairs that do not need it.
-func TestRepairsGoOnBesideWhatCannotBeProvided(t *testing.T) {
+func TestRepairsContinueDespiteBlockedObjects(t *testing.T) {
 	installRings(t)
 	namespace := newNamespace(t)
 	startOperator(t, namespace)
@@ -59,7 +59,7 @@ func TestRepairsGoOnBesideWhatCannotBeProvided(t *testing.T) {
 }
 
 // A plan has the repairs that go on, and ends with what cannot be provided.
-func TestAPlanHasTheRepairsBesideWhatCannotBeProvided(t *testing.T) {
+func TestPlanHasRepairsDespiteBlockedObject(t *testing.T) {
 	a := previews(t, 2)
 	taken := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "r-odd"}}
 	must(t, api.Create(t.Context(), taken))

@@ -121,9 +121,13 @@ func TestBypassIsAuthorized(t *testing.T) {
 	forbids(t, namespace, "bob", bypassing("hurry", ""), `governor.dev/bypass-policy-by must be "bob"`, "kubectl governor bypass")
 	forbids(t, namespace, "bob", bypassing("hurry", "carol"), `must be "bob"`)
 	allows(t, namespace, "bob", bypassing("hurry", "bob"))
-	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Spec.Size = 2 })
+	grow := func(m *cachev1.Memcached) { m.Spec.Size = 2 }
+	forbids(t, namespace, "carol", grow, "so would this change of its spec", "carol does not have it", "bypass --end")
+	allows(t, namespace, "bob", grow)
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Labels = map[string]string{"team": "a"} })
 	forbids(t, namespace, "carol", bypassing("as I like", "bob"), "which carol does not have")
 	forbids(t, namespace, "carol", bypassing("hurry", "carol"), "which carol does not have")
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Annotations, m.Spec.Size = nil, 3 })
 	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Annotations = nil })
 	made := &cachev1.Memcached{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "n"}, Spec: cachev1.MemcachedSpec{Size: 1, ContainerPort: 11211}}
 	bypassing("from the start", "carol")(made)
@@ -132,18 +136,20 @@ func TestBypassIsAuthorized(t *testing.T) {
 	}
 }
 
-// An object that had the annotation before the admission policy was installed stays
-// editable.
-func TestExistingBypassStaysEditable(t *testing.T) {
+// An object that has the annotation without a user's name, because it is older than the admission policy or was
+// created so, passes the policies all the same: a change of its spec needs the verb, and anyone may end the bypass.
+func TestBypassWithoutAUserNeedsTheVerb(t *testing.T) {
 	namespace := tenants(t, bypassing("the disk is full", ""))
 	forbids(t, namespace, "carol", bypassing("another", "carol"), "which carol does not have")
-	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Spec.Size = 2 })
+	forbids(t, namespace, "carol", func(m *cachev1.Memcached) { m.Spec.Size = 2 }, "so would this change of its spec", "bypass --end")
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Labels = map[string]string{"team": "a"} })
+	allows(t, namespace, "carol", func(m *cachev1.Memcached) { m.Annotations, m.Spec.Size = nil, 2 })
 }
 
 // The operator removes the finalizer that holds a deletion. Users without the verb cannot.
 func TestUsersCannotRemoveHoldFinalizer(t *testing.T) {
-	const farewell = "governor.dev/farewell"
-	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{farewell, "example.com/other"} })
+	const finalizer = "governor.dev/finalize"
+	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{finalizer, "example.com/other"} })
 	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
 	must(t, err)
 	must(t, api.Delete(t.Context(), m))
@@ -151,7 +157,7 @@ func TestUsersCannotRemoveHoldFinalizer(t *testing.T) {
 	t.Cleanup(func() {
 		_ = api.Patch(context.WithoutCancel(t.Context()), m, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`)))
 	})
-	forbids(t, namespace, "carol", drop, "removing the finalizer "+farewell, "which carol does not have")
+	forbids(t, namespace, "carol", drop, "removing the finalizer "+finalizer, "which carol does not have")
 	const operator = "system:serviceaccount:governor-system:governor"
 	grant(t, namespace, "operator", roleOnPolicies(t), operator)
 	allows(t, namespace, operator, drop)
@@ -160,7 +166,7 @@ func TestUsersCannotRemoveHoldFinalizer(t *testing.T) {
 // A manifest has no finalizers. kubectl replace, and Argo CD with Replace=true, write it
 // without them.
 func TestReplaceWithoutFinalizersIsAllowed(t *testing.T) {
-	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{"governor.dev/farewell"} })
+	namespace := tenants(t, func(m *cachev1.Memcached) { m.Finalizers = []string{"governor.dev/finalize"} })
 	forbids(t, namespace, "carol", bypassing("the admission policy is there", "carol"), "which carol does not have")
 	m, err := get(t, &cachev1.Memcached{}, namespace, "m")
 	must(t, err)
@@ -218,6 +224,19 @@ func TestLabelChangeCannotEscapePolicy(t *testing.T) {
 	}, "bob")
 	allows(t, namespace, "bob", labelled(nil))
 	allows(t, namespace, "carol", labelled(map[string]string{"any": "thing"})) // no policy selects it
+}
+
+// Without the verb, no change of labels removes an object from the pool of a budget.
+func TestLabelChangeCannotEscapeBudget(t *testing.T) {
+	namespace := tenants(t, labelled(map[string]string{"pool": "a"}))
+	p := newPolicy(t, namespace, "one", func(s *v1alpha1.OperationPolicySpec) {
+		s.Selector.Kinds = []string{"Memcached.cache.example.com"}
+		s.Budget = &v1alpha1.Budget{MaxDisrupted: 1, Scope: v1alpha1.BudgetScopeLabel, Label: "pool"}
+	})
+	for _, labels := range []map[string]string{nil, {"pool": "b"}} {
+		forbids(t, namespace, "bob", labelled(labels), "another limit of the budget of the policy \""+p.Name+"\"")
+	}
+	allows(t, namespace, "bob", labelled(map[string]string{"pool": "a", "other": "x"}))
 }
 
 // The plugin sets both annotations, and the history contains the user's name.

@@ -280,3 +280,33 @@ func TestLaterReleaseInstallsOverCABundle(t *testing.T) {
 	a.trusts(t)
 	a.advises(t)
 }
+
+// The webhook configurations are cluster-scoped: the one that another install serves stays as it
+// is, one line of the log names that install, and this one is not ready.
+func TestConfigurationOfAnotherInstallIsLeftAlone(t *testing.T) {
+	said := &ear{}
+	a := newAdviser(t, time.Now(), func(a *adviser) {
+		a.log = funcr.New(func(_, args string) { said.HandleWarningHeader(0, "", args) }, funcr.Options{})
+	})
+	a.advises(t)
+	other := a.configuration()
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(other), other))
+	other.Webhooks[0].ClientConfig.URL = new("https://governor-webhook.governor-two.svc/advise")
+	other.Webhooks[0].ClientConfig.CABundle = a.foreign(t)
+	must(t, api.Update(t.Context(), other))
+	var lines []string
+	eventually(t, "the log names the other install", func() error {
+		lines = append(lines, said.take()...)
+		if !mentions(lines, "it calls governor-webhook.governor-two.svc") {
+			return errNotYet
+		}
+		return nil
+	})
+	a.naps(t)
+	lines = slices.DeleteFunc(append(lines, said.take()...), func(s string) bool { return !strings.Contains(s, "governor-two") })
+	after := a.configuration()
+	must(t, api.Get(t.Context(), client.ObjectKeyFromObject(after), after))
+	if after.Generation != other.Generation || len(lines) != 1 {
+		t.Errorf("generation %d, want %d; the log: %q", after.Generation, other.Generation, lines)
+	}
+}

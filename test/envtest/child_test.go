@@ -52,7 +52,7 @@ func (c *children) restart(t *testing.T) {
 	schemas, err := discovery.NewDiscoveryClientForConfig(config)
 	must(t, err)
 	c.applier = apply.New("parent", c.cached, api, readyourwrites.New(c.cached, api, time.Now), []client.Object{&appv1.PodSet{}},
-		schemas.OpenAPIV3WithContext(t.Context()))
+		schemas.OpenAPIV3WithContext(t.Context()), time.Now)
 }
 
 // apply applies the objects, waits until the cache shows them, and returns the changes as

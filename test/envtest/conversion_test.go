@@ -120,8 +120,8 @@ func TestLegacyManifestRoundTrips(t *testing.T) {
 	must(t, err)
 	sameSpec(t, "it means", meant.Spec, etcdv1.EtcdClusterSpec{
 		Rebalance: etcdv1.RebalanceManual,
-		Size:      3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi"))},
+		Size:      3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.TLSModeDisabled},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.MediumEphemeral, Size: new(resource.MustParse("8Gi"))},
 	})
 }
 
@@ -175,7 +175,7 @@ func TestV1IsReadableInTheLegacyAPI(t *testing.T) {
 	now, err := get(t, &etcdv1.EtcdCluster{}, a.namespace, "c")
 	must(t, err)
 	now.Status = etcdv1.EtcdClusterStatus{
-		Phase: etcdv1.Degraded, Replicas: 2, ReadyReplicas: 1, ServiceName: "c-client", Ready: "1/3", Leader: "c-0",
+		Phase: etcdv1.PhaseDegraded, Replicas: 2, ReadyReplicas: 1, ServiceName: "c-client", Ready: "1/3", Leader: "c-0",
 		Version:    etcdv1.VersionStatus{Current: "3.5.21", Target: "3.6.16"},
 		Members:    []etcdv1.MemberStatus{{Name: "c-0", Health: "Healthy"}, {Name: "c-1", Health: "Unhealthy"}},
 		Conditions: []metav1.Condition{{Type: "Ready", Status: "False", Reason: "Repairing", Message: "m", LastTransitionTime: metav1.Unix(0, 0)}},

@@ -251,7 +251,7 @@ func TestObjectsOfLegacyOperatorAreTakenOver(t *testing.T) {
 		v1, err = get(t, &etcdv1.EtcdCluster{}, a.namespace, "old")
 		return err
 	})
-	if v1.Spec.Size != 3 || v1.Spec.Version != "3.1.10" || v1.Spec.Storage.Medium != etcdv1.Ephemeral || v1.Spec.TLS.Mode != etcdv1.Disabled {
+	if v1.Spec.Size != 3 || v1.Spec.Version != "3.1.10" || v1.Spec.Storage.Medium != etcdv1.MediumEphemeral || v1.Spec.TLS.Mode != etcdv1.TLSModeDisabled {
 		t.Errorf("it means %+v", v1.Spec)
 	}
 	v1.Spec.Size = 5
@@ -268,7 +268,7 @@ func legacyDefinition(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	d := &apiextensionsv1.CustomResourceDefinition{}
 	must(t, yaml.Unmarshal([]byte(`{metadata: {name: etcdclusters.etcd.database.coreos.com}, spec: {
   group: etcd.database.coreos.com, scope: Namespaced,
-  names: {kind: EtcdCluster, listKind: EtcdClusterList, plural: etcdclusters, singular: etcdcluster, shortNames: [etcd]},
+  names: {kind: EtcdCluster, listKind: EtcdClusterList, plural: etcdclusters, singular: etcdcluster, shortNames: [etcdc]},
   versions: [{name: v1beta2, served: true, storage: true, schema: {openAPIV3Schema: {
     type: object, x-kubernetes-preserve-unknown-fields: true}}}]}}`), d))
 	return d

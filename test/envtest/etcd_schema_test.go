@@ -1,12 +1,17 @@
 package envtest_test
 
 import (
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 )
 
@@ -64,15 +69,36 @@ func TestEtcdSchema(t *testing.T) {
 		"env":           {"etcd's own variables can be set", "{pod: {env: [{name: ETCD_HEARTBEAT_INTERVAL, value: '200'}]}}", ""},
 		"env-denied":    {"unless the operator decides them", "{pod: {env: [{name: ETCD_INITIAL_CLUSTER, value: x}]}}", "spec.pod.env must not set what the operator decides"},
 		"env-tls":       {"such as certificates", "{pod: {env: [{name: ETCD_PEER_CERT_FILE, value: x}]}}", "spec.pod.env must not set what the operator decides"},
-		"args":          {"so can flags", "{pod: {args: ['--heartbeat-interval=200']}}", ""},
-		"args-denied":   {"with the same exceptions", "{pod: {args: ['--force-new-cluster']}}", "spec.pod.args must not set what the operator decides"},
-		"args-shape":    {"a flag begins with two dashes", "{pod: {args: ['-x']}}", "spec.pod.args: each must be a flag with its value"},
 		"domain":        {"a domain has no dot at its end", "{clusterDomain: .local.}", `spec.clusterDomain is ".local.", allowed are DNS domains`},
 		"clients":       {"a policy must be on to name clients", "{networkPolicy: {clients: [{podSelector: {}}]}}", "spec.networkPolicy.clients needs spec.networkPolicy.enabled: true"},
 		long:            {"names are limited", "", "metadata.name must be at most 46 characters long"},
 		longest:         {"a member's number and a hash fit behind it", "", ""},
 		"1st":           {"a Service's name starts with a letter", "", "metadata.name must start with a letter"},
 	}
+	createEach(t, namespace, cases)
+}
+
+func TestEtcdSchemaOfFlags(t *testing.T) {
+	namespace := newNamespace(t)
+	cases := map[string]struct{ reason, spec, want string }{
+		"args":          {"so can flags", "{pod: {args: ['--heartbeat-interval=200']}}", ""},
+		"args-denied":   {"with the same exceptions", "{pod: {args: ['--force-new-cluster']}}", "spec.pod.args must not set what the operator decides"},
+		"args-quota":    {"spec.options has the quota", "{pod: {args: ['--quota-backend-bytes=1']}}", "spec.pod.args must not set --quota-backend-bytes: use spec.options.quota"},
+		"args-mode":     {"and what is compacted", "{pod: {args: ['--auto-compaction-mode=periodic']}}", "use spec.options.compactionMode and spec.options.compactionRetention"},
+		"args-retained": {"and how much is kept", "{pod: {args: ['--a=b', '--auto-compaction-retention=1']}}", "use spec.options.compactionMode and spec.options.compactionRetention"},
+		"args-snapshot": {"and when etcd takes a snapshot", "{pod: {args: ['--snapshot-count=5']}}", "use spec.options.snapshotCount"},
+		"args-longer":   {"a longer name is another flag", "{pod: {args: ['--snapshot-count-x=5']}}", ""},
+		"args-version":  {"a member has to serve", "{pod: {args: ['--version']}}", "spec.pod.args must not set --version"},
+		"args-gates":    {"the operator sets gates", "{pod: {args: ['--feature-gates=InitialCorruptCheck=false']}}", "spec.pod.args must not set --version, with which etcd only prints its version, nor what the operator decides: --feature-gates"},
+		"args-corrupt":  {"also by their former names", "{pod: {args: ['--experimental-initial-corrupt-check=false']}}", "--initial-corrupt-check"},
+		"args-shape":    {"a flag begins with two dashes", "{pod: {args: ['-x']}}", "spec.pod.args: each must be a flag with its value"},
+	}
+	createEach(t, namespace, cases)
+}
+
+// createEach creates an EtcdCluster of each spec, under the name of its case.
+func createEach(t *testing.T, namespace string, cases map[string]struct{ reason, spec, want string }) {
+	t.Helper()
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			refused(t, c.reason, c.want, strict().Create(t.Context(), etcdObject(t, "v1", name, namespace, c.spec)))
@@ -116,6 +142,61 @@ func TestEtcdSchemaOfChanges(t *testing.T) {
 			refused(t, c.reason, c.want, api.Update(t.Context(), edited))
 		})
 	}
+}
+
+// An object that a later release would not admit can still be changed in other fields. The test
+// has a definition of its own, which admits any flag at first.
+func TestEtcdFlagsOfAnEarlierReleaseStay(t *testing.T) {
+	d := definitionOf(t)
+	names := d.Spec.Names
+	names.ShortNames, names.Categories = nil, nil
+	d = &apiextensionsv1.CustomResourceDefinition{
+		ObjectMeta: metav1.ObjectMeta{Name: "etcdclusters.ratchet.example.com"},
+		Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+			Group: "ratchet.example.com", Scope: d.Spec.Scope, Names: names,
+			Versions: slices.DeleteFunc(d.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return !v.Storage }),
+		},
+	}
+	rules := setFlagRules(d, nil)
+	must(t, api.Create(t.Context(), d))
+	t.Cleanup(func() { _ = api.Delete(context.WithoutCancel(t.Context()), d) })
+	namespace := newNamespace(t)
+	object := func(name, spec string) *unstructured.Unstructured {
+		u := etcdObject(t, "v1", name, namespace, spec)
+		u.SetAPIVersion("ratchet.example.com/v1")
+		return u
+	}
+	old := object("old", "{pod: {args: ['--quota-backend-bytes=1']}}")
+	eventually(t, "the definition is served", func() error { return api.Create(t.Context(), old.DeepCopy()) })
+
+	eventually(t, "the definition has the rules", func() error {
+		now := &apiextensionsv1.CustomResourceDefinition{}
+		must(t, api.Get(t.Context(), client.ObjectKeyFromObject(d), now))
+		setFlagRules(now, rules)
+		return api.Update(t.Context(), now)
+	})
+	apply := func(u *unstructured.Unstructured, o ...client.ApplyOption) error {
+		return api.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(u), append(o, client.FieldOwner("user"), client.ForceOwnership)...)
+	}
+	eventually(t, "the rules count", func() error {
+		if apply(object("other", "{pod: {args: ['--quota-backend-bytes=1']}}"), client.DryRunAll) == nil {
+			return errNotYet
+		}
+		return nil
+	})
+	refused(t, "other fields can change", "", apply(object("old", "{size: 5}")))
+	refused(t, "also in the same block", "", apply(object("old", "{size: 5, pod: {priorityClassName: high, args: ['--quota-backend-bytes=1']}}")))
+	refused(t, "the flags cannot", "use spec.options.quota", apply(object("old", "{pod: {args: ['--quota-backend-bytes=2']}}")))
+}
+
+// setFlagRules sets the rules of spec.pod.args and returns the former ones.
+func setFlagRules(d *apiextensionsv1.CustomResourceDefinition, rules apiextensionsv1.ValidationRules) apiextensionsv1.ValidationRules {
+	pod := d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"].Properties["pod"].Properties
+	args := pod["args"]
+	former := args.XValidations
+	args.XValidations = rules
+	pod["args"] = args
+	return former
 }
 
 func TestEtcdDefaultsAreVisible(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ import (
 )
 
 // holder is the finalizer of an object whose deletion a policy can hold.
-const holder = "governor.dev/farewell"
+const holder = "governor.dev/finalize"
 
 func frozen(s *v1alpha1.OperationPolicySpec) { s.Freeze = &v1alpha1.Freeze{Reason: "sale"} }
 
@@ -151,9 +152,19 @@ func bypassed(names ...string) func(*unstructured.Unstructured) {
 // refusesDeletion waits until the API server rejects the deletion with these words.
 func refusesDeletion(t *testing.T, u *unstructured.Unstructured, words string, how ...client.DeleteOption) {
 	t.Helper()
+	deletionRefused(t, u, words, func() error { return tryDeletion(t, u, how...) })
+}
+
+func refusesDeletionBy(t *testing.T, user string, u *unstructured.Unstructured, words string, how ...client.DeleteOption) {
+	t.Helper()
+	deletionRefused(t, u, words, func() error { return deletesAs(t, user, u, how...) })
+}
+
+func deletionRefused(t *testing.T, u *unstructured.Unstructured, words string, try func() error) {
+	t.Helper()
 	eventually(t, "the deletion of "+u.GetName()+" is refused", func() error {
-		if err := tryDeletion(t, u, how...); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), words) {
-			return fmt.Errorf("%v: got %w", how, err)
+		if err := try(); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), words) {
+			return fmt.Errorf("got %w", err)
 		}
 		return nil
 	})
@@ -162,6 +173,12 @@ func refusesDeletion(t *testing.T, u *unstructured.Unstructured, words string, h
 func tryDeletion(t *testing.T, u *unstructured.Unstructured, how ...client.DeleteOption) error {
 	t.Helper()
 	return api.Delete(t.Context(), u.DeepCopy(), append(how, client.DryRunAll)...)
+}
+
+// deletesAs tries the deletion as that user.
+func deletesAs(t *testing.T, user string, u *unstructured.Unstructured, how ...client.DeleteOption) error {
+	t.Helper()
+	return asUser(t, user).Delete(t.Context(), u.DeepCopy(), append(how, client.DryRunAll)...)
 }
 
 // Foreground and orphan deletions do not wait for a finalizer. So the API server rejects
@@ -222,6 +239,37 @@ func TestDeletionWithoutFinalizerIsRefused(t *testing.T) {
 	refusesDeletion(t, bare, "can hold the deletion of bare")
 	must(t, api.Delete(t.Context(), policy))
 	eventually(t, "no policy holds it", func() error { return tryDeletion(t, bare) })
+}
+
+// A user bypasses the policies for an urgent step. That does not permit another user, who may only edit and delete, to
+// delete the object: neither as it is, nor after a write that omits the finalizer.
+func TestBypassOfAnotherUserPermitsNoDeletion(t *testing.T) {
+	installRings(t)
+	applied(t, "../../config/manager/deletion.yaml")
+	applied(t, "../../config/manager/bypass.yaml")
+	namespace := newNamespace(t)
+	deletes := rbacv1.PolicyRule{APIGroups: []string{"etcd.database.coreos.com"}, Resources: []string{"etcdclusters"}, Verbs: []string{"delete"}}
+	grant(t, namespace, "delete", deletes, "ann", "bob")
+	bind(t, namespace, "bypass", bypassRole, "ann")
+	newPolicy(t, namespace, "sale", func(s *v1alpha1.OperationPolicySpec) {
+		frozen(s)
+		s.Selector.Kinds = []string{"EtcdCluster"}
+	})
+	held := undeletable(t, namespace, "held", bypassed(holder))
+	bare := undeletable(t, namespace, "bare", bypassed())
+	for _, how := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		refusesDeletionBy(t, "bob", held, "the annotation governor.dev/bypass-policy of held, set by admin, does not permit bob to delete it", client.PropagationPolicy(how))
+		eventually(t, "ann may", func() error { return deletesAs(t, "ann", held, client.PropagationPolicy(how)) })
+	}
+	refusesDeletionBy(t, "bob", bare, "can hold the deletion of bare")
+	must(t, deletesAs(t, "ann", bare))
+	held.SetAnnotations(nil)
+	must(t, api.Update(t.Context(), held))
+	must(t, deletesAs(t, "bob", held)) // the operator holds it by the finalizer
+	held.SetAnnotations(map[string]string{lifecycle.AnnotationBypass: "it goes", lifecycle.AnnotationBypassBy: "admin"})
+	must(t, api.Update(t.Context(), held))
+	must(t, api.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}))
+	eventually(t, "the namespace controller may", func() error { return errors.Join(deletesAs(t, "bob", held), deletesAs(t, "bob", bare)) })
 }
 
 // In a terminating namespace nothing can be kept: its controller deletes all objects.

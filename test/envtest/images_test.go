@@ -11,7 +11,7 @@ import (
 )
 
 // A plan does not promise that an image exists which no node has pulled.
-func TestAPlanNamesImagesThatNobodyHasRun(t *testing.T) {
+func TestPlanNamesImagesThatNoPodHasRun(t *testing.T) {
 	a := previews(t, 1)
 	newMemcached(t, a.namespace, "m", 1)
 	playKubernetes(t, a.namespace, "m")

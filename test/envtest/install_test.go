@@ -71,7 +71,7 @@ func TestInstalledRolesSuffice(t *testing.T) {
 			TargetRef: v1alpha1.ApprovedObject{Group: cachev1.GroupVersion.Group, Kind: "Memcached", Name: "m", UID: string(m.UID), Generation: m.Generation},
 			Approver:  "ann", ExpirationTime: metav1.Now(), Steps: []v1alpha1.ApprovedStep{{Name: "Restart"}},
 		},
-	}), metav1.ConditionFalse, policy.Done)
+	}), metav1.ConditionFalse, policy.ReasonDone)
 	must(t, api.Delete(t.Context(), m))
 	quiet(t, namespace, op)
 }

@@ -34,7 +34,7 @@ func ringProgram() program.Options {
 		Name: "rings", APIs: []func(*runtime.Scheme) error{fakeapp.AddToScheme},
 		Register: func(op *engine.Operator) error {
 			return engine.Register(op, engine.App[*fakeapp.Ring, fakeapp.World]{
-				Name: "ring", Planner: fakeapp.Planner{}, Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(lists),
+				Name: "ring", Planner: fakeapp.Planner{}, Steps: fakeapp.Steps(), Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(lists),
 				Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum}, Owns: []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}},
 			})
 		},

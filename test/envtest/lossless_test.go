@@ -24,13 +24,13 @@ const modern = `{size: 3, version: "3.6", storage: {retention: Retain, size: 2Gi
 const shown = `{size: %d, version: "3.6", pod: {persistentVolumeClaimSpec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 2Gi}}}}}`
 
 // forged is a carrier that a client makes up.
-const forged = `{"spec":{"size":99,"tls":{"mode":"Disabled"},"pod":{"args":["--name=x"]}},"status":{"memory":{"token":"forged"}}}`
+const forged = `{"spec":{"size":99,"tls":{"mode":"Disabled"},"pod":{"args":["--name=x"]}},"status":{"bootstrap":{"token":"forged"}}}`
 
 // observedStatus is a status that Governor wrote.
 func observedStatus() etcdv1.EtcdClusterStatus {
 	return etcdv1.EtcdClusterStatus{
-		Phase: etcdv1.Running, Replicas: 3, Version: etcdv1.VersionStatus{Current: "3.6.1", Target: "3.6.1"},
-		Memory:     &etcdv1.Memories{Token: "t", InitialMembers: []string{"c-0"}, NextMember: 4, Formed: true},
+		Phase: etcdv1.PhaseRunning, Replicas: 3, Version: etcdv1.VersionStatus{Current: "3.6.1", Target: "3.6.1"},
+		Bootstrap:  &etcdv1.BootstrapStatus{Token: "t", InitialMembers: []string{"c-0"}, NextMember: 4, Formed: true},
 		Members:    []etcdv1.MemberStatus{{Name: "c-0", Health: "Healthy"}, {Name: "c-3", Health: "Unknown"}},
 		Conditions: []metav1.Condition{{Type: "Ready", Status: "True", Reason: "AsDeclared", LastTransitionTime: metav1.Unix(0, 0)}},
 	}
@@ -176,7 +176,7 @@ func TestNewLegacyObjectHasNoCarrier(t *testing.T) {
 			must(t, write(u))
 			got, err := get(t, &etcdv1.EtcdCluster{}, a.namespace, name)
 			must(t, err)
-			if got.Spec.Size != 5 || len(got.Spec.Pod.Args) > 0 || got.Status.Memory != nil || got.Status.Phase != "" {
+			if got.Spec.Size != 5 || len(got.Spec.Pod.Args) > 0 || got.Status.Bootstrap != nil || got.Status.Phase != "" {
 				t.Errorf("%+v", got)
 			}
 		})

@@ -95,6 +95,7 @@ func prepare() error {
 // operator is a running operator whose writes are counted.
 type operator struct {
 	mgr    ctrl.Manager
+	engine *engine.Operator
 	stop   func()
 	writes *atomic.Int64
 	lists  *fakeapp.Lists
@@ -181,19 +182,20 @@ func startOperatorIn(t *testing.T, s setting, namespace string, tune ...func(*ct
 	op.mgr = mgr
 	e, err := engine.New(mgr, engineOptions)
 	must(t, err)
+	op.engine = e
 	must(t, engine.Register(e, engine.App[*cachev1.Memcached, memcached.World]{
-		Name: memcached.Name, Planner: s.planner, Abilities: memcached.Abilities(), Driver: driver.New,
+		Name: memcached.Name, Planner: s.planner, Steps: memcached.Steps(), Abilities: memcached.Abilities(), Driver: driver.New,
 		Owns:    []client.Object{&appsv1.Deployment{}, &corev1.Service{}, &policyv1.PodDisruptionBudget{}},
-		Watches: []client.Object{&corev1.Pod{}}, Workers: s.workers, StatusDelay: s.tellWithin,
+		Watches: []engine.Watch{{Object: &corev1.Pod{}}}, Workers: s.workers, StatusDelay: s.tellWithin,
 	}))
 	must(t, engine.Register(e, engine.App[*fakeapp.Ring, fakeapp.World]{
-		Name: "ring", Planner: fakeapp.Planner{}, Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(op.lists),
+		Name: "ring", Planner: fakeapp.Planner{}, Steps: fakeapp.Steps(), Abilities: fakeapp.Abilities(), Driver: fakeapp.NewDriver(op.lists),
 		Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum},
 		Owns:  []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}}, Finalize: !s.holdable, Holdable: s.holdable,
 	}))
 	must(t, engine.Register(e, engine.App[*appv1.PodSet, podset.World]{
-		Name: podset.Name, Planner: podset.Planner{}, Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
-		Watches: []client.Object{&corev1.Pod{}}, Debounce: 10 * time.Millisecond, StatusInterval: 50 * time.Millisecond,
+		Name: podset.Name, Planner: podset.Planner{}, Steps: podset.Steps(), Abilities: podset.Abilities(), Driver: podsetdriver.New, Gates: podset.Gates(),
+		Watches: []engine.Watch{{Object: &corev1.Pod{}}}, Debounce: 10 * time.Millisecond, StatusInterval: 50 * time.Millisecond,
 	}))
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan struct{})

@@ -155,7 +155,7 @@ func TestInterruptedListRepairIsCompleted(t *testing.T) {
 	for _, value := range [][]string{{"--else"}, slices.Clone(*args)} { // only a change gives ownership
 		base := dep.DeepCopy()
 		*args = value
-		must(t, api.Patch(t.Context(), dep, client.MergeFrom(base), client.FieldOwner("governor-mend")))
+		must(t, api.Patch(t.Context(), dep, client.MergeFrom(base), client.FieldOwner("governor-lists")))
 		args = &dep.Spec.Template.Spec.Containers[0].Args
 	}
 	startOperator(t, namespace)

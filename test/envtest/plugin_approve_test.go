@@ -60,7 +60,7 @@ func TestPluginApproves(t *testing.T) {
 	want := v1alpha1.ApprovalSpec{
 		TargetRef: v1alpha1.ApprovedObject{Group: fakeapp.GroupVersion.Group, Kind: "Ring", Name: "r", UID: string(r.UID), Generation: 2},
 		Steps: []v1alpha1.ApprovedStep{
-			{Name: "Add", Target: "m000001", Class: string(lifecycle.ClassRoutine)}, {Name: "Promote", Target: "m000001", Class: string(lifecycle.ClassRoutine)},
+			{Name: "Add", Target: "m000001", Class: v1alpha1.ApprovedClass(lifecycle.ClassRoutine)}, {Name: "Promote", Target: "m000001", Class: v1alpha1.ApprovedClass(lifecycle.ClassRoutine)},
 		},
 		Approver: got.Spec.Approver, ExpirationTime: got.Spec.ExpirationTime, Reason: "change 4711",
 	}

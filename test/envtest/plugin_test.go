@@ -23,6 +23,7 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
+	"github.com/governor-dev/governor/lifecycle/history"
 	"github.com/governor-dev/governor/lifecycle/preview"
 	"github.com/governor-dev/governor/test/fakeapp"
 )
@@ -164,7 +165,7 @@ func TestPluginPrintsHistory(t *testing.T) {
 	t.Log(expect(t, a.namespace, 0, []string{"generation 2", "Remove m000002 in", "Now: it is ready"}, "why", "ring/r"))
 	cm, err := get(t, &corev1.ConfigMap{}, a.namespace, "r.ring-history")
 	must(t, err)
-	cm.Data["book.json"] = strings.Replace(cm.Data["book.json"], "m000000", "m000009", 1)
+	cm.Data[history.Key] = strings.Replace(cm.Data[history.Key], "m000000", "m000009", 1)
 	must(t, api.Update(t.Context(), cm))
 	expect(t, a.namespace, 1, []string{"it was changed afterwards"}, "history", "ring/r")
 	said := expect(t, a.namespace, 1, nil, "history", "ring/r", "-o", "json")

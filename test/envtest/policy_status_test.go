@@ -58,7 +58,7 @@ func TestPolicyStatus(t *testing.T) {
 	namespace, op, clock := clocked(t, "a", "b")
 	p := newPolicy(t, namespace, "nights", nights)
 	policyIs(t, p, "selects both", func(s v1alpha1.OperationPolicyStatus) bool {
-		return s.Selected == 2 && s.Held == 0 && s.NextWindow == "2026-11-28T01:00:00Z" && says(s, lifecycle.ConditionReady, "Followed", "")
+		return s.Selected == 2 && s.Held == 0 && s.NextWindow == "2026-11-28T01:00:00Z" && says(s, lifecycle.ConditionReady, "InEffect", "")
 	})
 	resize(t, namespace, "a", func(s *fakeapp.Spec) { s.Size = 2 })
 	policyIs(t, p, "holds one", func(s v1alpha1.OperationPolicyStatus) bool { return s.Selected == 2 && s.Held == 1 })
@@ -77,7 +77,7 @@ func TestInvalidPoliciesAreReported(t *testing.T) {
 	namespace, _, _ := clocked(t, "r")
 	nothing := newPolicy(t, namespace, "nothing", func(s *v1alpha1.OperationPolicySpec) { s.Selector.Kinds = []string{"Rings"} })
 	policyIs(t, nothing, "selects nothing", func(s v1alpha1.OperationPolicyStatus) bool {
-		return says(s, policy.SelectsNothing, policy.SelectsNothing, "The operator runs no Rings (spec.selector.kinds); it runs Memcached, ")
+		return says(s, policy.ConditionSelectsNothing, policy.ConditionSelectsNothing, "The operator runs no Rings (spec.selector.kinds); it runs Memcached, ")
 	})
 	never := newPolicy(t, namespace, "never", func(s *v1alpha1.OperationPolicySpec) {
 		s.Windows = []v1alpha1.Window{{Schedule: "0 0 30 2 *", Duration: metav1.Duration{Duration: time.Hour}}}
@@ -88,7 +88,7 @@ func TestInvalidPoliciesAreReported(t *testing.T) {
 	a := newPolicy(t, namespace, "a", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = v1alpha1.DriftPolicyReport })
 	newPolicy(t, namespace, "b", func(s *v1alpha1.OperationPolicySpec) { s.DriftPolicy = v1alpha1.DriftPolicyRepair })
 	policyIs(t, a, "contradicts", func(s v1alpha1.OperationPolicyStatus) bool {
-		return says(s, policy.Contradicts, policy.Contradicts, "spec.driftPolicy is Report here and Repair in the policy \""+namespace+"-b\": Report wins.")
+		return says(s, policy.ConditionConflicting, policy.ConditionConflicting, "spec.driftPolicy is Report here and Repair in the policy \""+namespace+"-b\": Report wins.")
 	})
 }
 

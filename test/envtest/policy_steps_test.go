@@ -101,7 +101,7 @@ func ringSettles(t *testing.T, namespace, name string, size int) {
 
 func refusals(b history.Log) (all []history.Entry) {
 	for _, e := range b.Entries {
-		if e.Result == history.Refused {
+		if e.Result == history.ResultRefused {
 			all = append(all, e)
 		}
 	}
@@ -170,7 +170,7 @@ func TestBypassIsRecorded(t *testing.T) {
 }
 
 func TestPolicyBudgetLimitsConcurrency(t *testing.T) {
-	namespace, op, _ := clocked(t, "a", "b", "c")
+	namespace, op, clock := clocked(t, "a", "b", "c")
 	for name, zone := range map[string]string{"a": "one", "b": "one", "c": "two"} {
 		relabel(t, namespace, name, "zone", zone)
 	}
@@ -186,7 +186,9 @@ func TestPolicyBudgetLimitsConcurrency(t *testing.T) {
 	resize(t, namespace, "c", smaller)
 	ringReaches(t, namespace, "c", lifecycle.ConditionReady, metav1.ConditionFalse, "StepFailed")
 	op.lists.Refuse(nil)
+	clock.Step(time.Minute) // a step that has failed is due again
 	for _, name := range []string{"a", "b", "c"} {
+		poke(t, namespace, name)
 		ringSettles(t, namespace, name, 2)
 	}
 }
@@ -234,7 +236,7 @@ func TestFreezeHoldsMembershipChanges(t *testing.T) {
 	ringSettles(t, namespace, "r", 4)
 	causes := map[string]lifecycle.Cause{}
 	for _, e := range bookOf(t, namespace, "r").Entries {
-		if e.Step.Name == "Add" && e.Result == history.Succeeded {
+		if e.Step.Name == "Add" && e.Result == history.ResultSucceeded {
 			causes[e.Step.Target] = e.Step.Cause
 		}
 	}

@@ -68,7 +68,7 @@ func planned(p preview.Plan) (steps []string) {
 
 func done(b history.Log) (steps []string) {
 	for _, e := range b.Entries {
-		if e.Result == history.Succeeded {
+		if e.Result == history.ResultSucceeded {
 			steps = append(steps, fmt.Sprintf("%s %s %s", e.Step, e.Step.Class, e.Step.Reason))
 		}
 	}

@@ -42,7 +42,7 @@ func (h *heldRequest) pass(r *http.Request, next http.RoundTripper) (*http.Respo
 
 // An object that is deleted and created again while a reconcile runs is a new object, although
 // the operator never finds its name free. What is missing of it is created, and is no drift.
-func TestRecreatedObjectIsProvidedUnderReport(t *testing.T) {
+func TestRecreatedObjectIsAppliedUnderReport(t *testing.T) {
 	namespace := newNamespace(t)
 	held := newHeldRequest("/memcacheds/m/status")
 	op := startOperatorIn(t, setting{meddle: held.pass}, namespace)

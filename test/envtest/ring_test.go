@@ -135,7 +135,7 @@ func bookOf(t *testing.T, namespace, name string) history.Log {
 	t.Helper()
 	cm, err := get(t, &corev1.ConfigMap{}, namespace, name+".ring-history")
 	must(t, err)
-	book, err := history.Decode(cm.Data["book.json"])
+	book, err := history.Decode(cm.Data[history.Key])
 	must(t, err)
 	return book
 }
@@ -230,7 +230,7 @@ func TestGateHoldsUntilWorldImproves(t *testing.T) {
 	r = ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionFalse, "HeldByGate")
 	t.Log(r.Status.Conditions[0].Message)
 	last, _ := bookOf(t, namespace, "r").Last()
-	if last.Result != history.Refused {
+	if last.Result != history.ResultRefused {
 		t.Errorf("the refusal must be recorded, the last entry is %s", last.Result)
 	}
 	setHealth(t, namespace, sick, fakeapp.Healthy)
@@ -321,7 +321,7 @@ func TestRepeatedFailureIsOneHistoryEntry(t *testing.T) {
 	ringReaches(t, namespace, "r", lifecycle.ConditionReady, metav1.ConditionTrue, "AsDeclared")
 	failed := 0
 	for _, e := range bookOf(t, namespace, "r").Entries {
-		if e.Result == history.Failed {
+		if e.Result == history.ResultFailed {
 			failed++
 		}
 	}

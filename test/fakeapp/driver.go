@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -93,9 +94,9 @@ type driver struct {
 }
 
 // NewDriver returns the constructor of a driver that uses the member lists.
-func NewDriver(lists *Lists) func(client.Client, client.Reader) lifecycle.Driver[*Ring, World] {
-	return func(c client.Client, _ client.Reader) lifecycle.Driver[*Ring, World] {
-		return driver{client: c, lists: lists}
+func NewDriver(lists *Lists) func(kube.Access) lifecycle.Driver[*Ring, World] {
+	return func(a kube.Access) lifecycle.Driver[*Ring, World] {
+		return driver{client: a.Client, lists: lists}
 	}
 }
 

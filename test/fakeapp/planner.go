@@ -14,6 +14,15 @@ import (
 // Planner implements lifecycle.Planner for rings.
 type Planner struct{}
 
+// Steps declares the steps and the wait of the planner.
+func Steps() []lifecycle.StepType {
+	return []lifecycle.StepType{
+		{Name: "Add"}, {Name: "CreatePod"}, {Name: "DeletePod"}, {Name: "Promote"},
+		{Name: "Remove", Class: lifecycle.ClassDisruptive},
+		{Name: "CaughtUp", Wait: true},
+	}
+}
+
 // KeepsQuorum promises that a majority of the voters is healthy.
 var KeepsQuorum = lifecycle.Gate[*Ring, World]{
 	Name:      "KeepsQuorum",
@@ -149,8 +158,10 @@ func tooManyMembers(size int, seen World) lifecycle.Decision {
 	return lifecycle.Decision{}
 }
 
+// tooFewMembers adds one member at a time, also while the promotion of the last one fails.
 func tooFewMembers(size int, seen World) lifecycle.Decision {
-	if seen.count(listed) >= size {
+	_, joining := seen.find(func(m Member) bool { return m.Listed && !m.Voter })
+	if seen.count(listed) >= size || joining {
 		return lifecycle.Decision{}
 	}
 	name := fmt.Sprintf("m%06d", seen.Next)

@@ -18,7 +18,7 @@ import (
 
 func scenario() sim.Scenario[*fakeapp.Ring, fakeapp.World] {
 	return sim.Scenario[*fakeapp.Ring, fakeapp.World]{
-		Planner: fakeapp.Planner{},
+		Planner: lifecycle.Strict[*fakeapp.Ring, fakeapp.World](fakeapp.Planner{}, fakeapp.Steps()),
 		Gates:   []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum},
 		Begin: func(rng *rand.Rand) (*fakeapp.Ring, sim.Model[*fakeapp.Ring, fakeapp.World]) {
 			r := &fakeapp.Ring{}

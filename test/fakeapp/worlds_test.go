@@ -12,7 +12,7 @@ import (
 
 func subject() plannertest.Subject[*fakeapp.Ring, fakeapp.World] {
 	return plannertest.Subject[*fakeapp.Ring, fakeapp.World]{
-		Planner: fakeapp.Planner{}, Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum}, Safe: safe, Kept: scenario().Kept,
+		Planner: lifecycle.Strict[*fakeapp.Ring, fakeapp.World](fakeapp.Planner{}, fakeapp.Steps()), Gates: []lifecycle.Gate[*fakeapp.Ring, fakeapp.World]{fakeapp.KeepsQuorum}, Safe: safe, Kept: scenario().Kept,
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:resource:shortName=ps,categories=governor
+// +kubebuilder:resource:shortName=pset,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Available pods and desired pods"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="Present",type=integer,JSONPath=`.status.replicas`,priority=1,description="Number of pods"
@@ -105,7 +105,7 @@ type PodSetStatus struct {
 	// +optional
 	Ready string `json:"ready,omitempty"`
 
-	// podNames are the names of the pods, sorted; of more than 500 pods, the first 500. The total is
+	// podNames are the names of the pods, sorted; of more than 500 pods, 500 of them. The total is
 	// in replicas.
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=500

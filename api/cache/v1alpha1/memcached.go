@@ -14,6 +14,7 @@ import (
 // +kubebuilder:resource:shortName=mcd,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Servers that answer and desired servers"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`,description="Tag of the servers' image"
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.status.endpoint`,priority=1,description="Name and port for clients"
 // +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,priority=1,description="Image of the servers"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -135,7 +136,9 @@ type MemcachedStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// nodes are the names of the pods, sorted.
+	// nodes are the names of the pods, sorted; of more than 500 pods, 500 of them. The total is in
+	// replicas.
+	// +kubebuilder:validation:MaxItems=500
 	// +listType=atomic
 	// +optional
 	Nodes []string `json:"nodes,omitempty"`
@@ -155,6 +158,10 @@ type MemcachedStatus struct {
 	// selector is the label selector of the pods, for autoscalers.
 	// +optional
 	Selector string `json:"selector,omitempty"`
+
+	// version is the tag of the image, such as "1.6.38". It is empty if the image has a digest only.
+	// +optional
+	Version string `json:"version,omitempty"`
 
 	// image that the servers run, or are changing to.
 	// +optional

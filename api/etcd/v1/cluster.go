@@ -13,7 +13,7 @@ import (
 // +kubebuilder:storageversion
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.size,statuspath=.status.replicas,selectorpath=.status.selector
-// +kubebuilder:resource:path=etcdclusters,shortName=etcd,categories=governor
+// +kubebuilder:resource:path=etcdclusters,shortName=etcdc,categories=governor
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.ready`,description="Serving members and wanted members"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version.current`,description="Oldest running version"
@@ -132,12 +132,12 @@ type EtcdClusterSpec struct {
 type Medium string
 
 const (
-	// Persistent keeps data on a PersistentVolumeClaim per member.
-	Persistent Medium = "Persistent"
-	// Ephemeral keeps data on the node's disk until the pod is deleted.
-	Ephemeral Medium = "Ephemeral"
-	// Memory keeps data in memory until the pod is deleted.
-	Memory Medium = "Memory"
+	// MediumPersistent keeps data on a PersistentVolumeClaim per member.
+	MediumPersistent Medium = "Persistent"
+	// MediumEphemeral keeps data on the node's disk until the pod is deleted.
+	MediumEphemeral Medium = "Ephemeral"
+	// MediumMemory keeps data in memory until the pod is deleted.
+	MediumMemory Medium = "Memory"
 )
 
 // Rebalance controls whether Governor moves members to a better zone or node.
@@ -154,10 +154,10 @@ const (
 type Retention string
 
 const (
-	// Delete deletes them.
-	Delete Retention = "Delete"
-	// Retain keeps them; no later cluster mounts them by itself.
-	Retain Retention = "Retain"
+	// RetentionDelete deletes them.
+	RetentionDelete Retention = "Delete"
+	// RetentionRetain keeps them; no later cluster mounts them by itself.
+	RetentionRetain Retention = "Retain"
 )
 
 // StorageSpec configures where members store their data.
@@ -202,12 +202,12 @@ type StorageSpec struct {
 type TLSMode string
 
 const (
-	// Managed means that the operator creates and renews the certificates.
-	Managed TLSMode = "Managed"
-	// Secrets means that you provide the certificates.
-	Secrets TLSMode = "Secrets"
-	// Disabled means no encryption and no authentication. ("Off" is a boolean in YAML.)
-	Disabled TLSMode = "Disabled"
+	// TLSModeManaged means that the operator creates and renews the certificates.
+	TLSModeManaged TLSMode = "Managed"
+	// TLSModeSecrets means that you provide the certificates.
+	TLSModeSecrets TLSMode = "Secrets"
+	// TLSModeDisabled means no encryption and no authentication. ("Off" is a boolean in YAML.)
+	TLSModeDisabled TLSMode = "Disabled"
 )
 
 // TLSSpec configures the encryption of traffic.
@@ -247,8 +247,9 @@ type TLSSpec struct {
 // +kubebuilder:validation:XValidation:rule="has(self.peer) == has(oldSelf.peer) && has(self.server) == has(oldSelf.server)",message="spec.tls.secrets: peer and server can be renamed, but not added or removed: create another cluster"
 type TLSSecrets struct {
 	// peer is the Secret with the certificate that members present to each other (legacy keys:
-	// peer.crt, peer.key, peer-ca.crt). If it is not set, traffic between members is not
-	// encrypted.
+	// peer.crt, peer.key, peer-ca.crt). With more than one member it must have the names
+	// "*.<name>.<namespace>.svc" and "*.<name>.<namespace>.svc.<cluster domain>", or
+	// those of every pod. If it is not set, traffic between members is not encrypted.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
@@ -273,10 +274,10 @@ type TLSSecrets struct {
 type CompactionMode string
 
 const (
-	// Periodic compacts revisions older than a duration.
-	Periodic CompactionMode = "Periodic"
-	// Revision compacts all but the newest revisions.
-	Revision CompactionMode = "Revision"
+	// CompactionModePeriodic compacts revisions older than a duration.
+	CompactionModePeriodic CompactionMode = "Periodic"
+	// CompactionModeRevision compacts all but the newest revisions.
+	CompactionModeRevision CompactionMode = "Revision"
 )
 
 // OptionsSpec configures etcd's limits.
@@ -316,7 +317,8 @@ type OptionsSpec struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.enabled) && self.enabled) || !has(self.clients)",message="spec.networkPolicy.clients needs spec.networkPolicy.enabled: true"
 type NetworkPolicySpec struct {
-	// enabled creates a NetworkPolicy that admits only members to the peer port.
+	// enabled creates a NetworkPolicy that admits only members and the operator to the peer
+	// port.
 	// +optional
 	Enabled bool `json:"enabled,omitempty"`
 

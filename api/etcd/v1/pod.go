@@ -68,11 +68,16 @@ type PodSettings struct {
 	Env []corev1.EnvVar `json:"env,omitempty"`
 
 	// args are additional flags of etcd, such as "--heartbeat-interval=200". Flags for settings
-	// of the operator (names, URLs, TLS, data directory, membership) are rejected.
+	// of the operator (names, URLs, TLS, data directory, membership) and of spec.options are
+	// rejected.
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=500
 	// +kubebuilder:validation:XValidation:rule="self.all(a, a.matches('^--[a-z][-a-z0-9]*(=.*)?$'))",message="spec.pod.args: each must be a flag with its value, such as \"--heartbeat-interval=200\""
 	// +kubebuilder:validation:XValidation:rule="self.all(a, !a.matches('^--(name|data-dir|wal-dir|config-file|force-new-cluster|strict-reconfig-check|discovery.*|proxy.*|enable-v2|initial-(cluster.*|advertise.*)|listen-.*|advertise-.*|(peer-)?(cert-file|key-file|trusted-ca-file|ca-file|client-cert-auth|auto-tls))(=.*)?$'))",message="spec.pod.args must not set what the operator decides: --name, --data-dir, --wal-dir, --config-file, --force-new-cluster, --strict-reconfig-check, --discovery*, --proxy*, --enable-v2, --initial-cluster*, --initial-advertise-*, --listen-*, --advertise-* and the TLS files"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !a.matches('^--quota-backend-bytes(=.*)?$'))",message="spec.pod.args must not set --quota-backend-bytes: use spec.options.quota"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !a.matches('^--auto-compaction-(mode|retention)(=.*)?$'))",message="spec.pod.args must not set --auto-compaction-mode and --auto-compaction-retention: use spec.options.compactionMode and spec.options.compactionRetention"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !a.matches('^--snapshot-count(=.*)?$'))",message="spec.pod.args must not set --snapshot-count: use spec.options.snapshotCount"
+	// +kubebuilder:validation:XValidation:rule="self.all(a, !a.matches('^--(version|feature-gates|(experimental-)?(initial-corrupt-check|peer-skip-client-san-verification)|logger)(=.*)?$'))",message="spec.pod.args must not set --version, with which etcd only prints its version, nor what the operator decides: --feature-gates, --initial-corrupt-check, --peer-skip-client-san-verification and --logger"
 	// +listType=atomic
 	// +optional
 	Args []string `json:"args,omitempty"`

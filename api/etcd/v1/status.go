@@ -6,16 +6,43 @@ import (
 )
 
 // Phase is the state of the cluster in one word, for people.
+// +kubebuilder:validation:Enum=Creating;Running;Degraded;Unavailable;Deleting
 type Phase string
 
 // Phases.
 const (
-	Creating    Phase = "Creating"
-	Running     Phase = "Running"
-	Degraded    Phase = "Degraded"
-	Unavailable Phase = "Unavailable"
-	Deleting    Phase = "Deleting"
+	PhaseCreating    Phase = "Creating"
+	PhaseRunning     Phase = "Running"
+	PhaseDegraded    Phase = "Degraded"
+	PhaseUnavailable Phase = "Unavailable"
+	PhaseDeleting    Phase = "Deleting"
 )
+
+// MemberRole is the role of a member in the cluster.
+// +kubebuilder:validation:Enum=Leader;Follower;Learner
+type MemberRole string
+
+// Roles of members.
+const (
+	MemberRoleLeader   MemberRole = "Leader"
+	MemberRoleFollower MemberRole = "Follower"
+	MemberRoleLearner  MemberRole = "Learner"
+)
+
+// MemberHealth is the health of a member.
+// +kubebuilder:validation:Enum=Healthy;Unhealthy;Unknown
+type MemberHealth string
+
+// Health of members.
+const (
+	MemberHealthHealthy   MemberHealth = "Healthy"
+	MemberHealthUnhealthy MemberHealth = "Unhealthy"
+	MemberHealthUnknown   MemberHealth = "Unknown"
+)
+
+// MaxMembers is the most members that the status lists. A cluster has more only if others add
+// members to it.
+const MaxMembers = 50
 
 // EtcdClusterStatus is the observed state of an EtcdCluster.
 type EtcdClusterStatus struct {
@@ -31,7 +58,8 @@ type EtcdClusterStatus struct {
 	// conditions are Ready, Reconciling and Stalled as in every kind of Governor, and the
 	// following. Available: a quorum serves. Degraded: at least one member does not serve.
 	// FaultTolerant: at least one member may fail. QuorumLost: too many members have lost their
-	// data. Alarm: etcd has raised an alarm. AuthorityRevoked, with spec.tls.revokeBefore: no
+	// data. Alarm: etcd has raised an alarm. VolumesKept: there are volumes of members that are not
+	// in etcd's list, and that Governor did not remove. AuthorityRevoked, with spec.tls.revokeBefore: no
 	// member trusts an authority that was created earlier.
 	// +listType=map
 	// +listMapKey=type
@@ -54,7 +82,8 @@ type EtcdClusterStatus struct {
 	// +optional
 	Selector string `json:"selector,omitempty"`
 
-	// members are the members of the cluster, oldest first.
+	// members are the members of the cluster, oldest first; of more than 50, the oldest 50.
+	// +kubebuilder:validation:MaxItems=50
 	// +listType=map
 	// +listMapKey=name
 	// +optional
@@ -69,6 +98,7 @@ type EtcdClusterStatus struct {
 	ClusterID string `json:"clusterID,omitempty"`
 
 	// endpoints are the URLs for clients.
+	// +kubebuilder:validation:MaxItems=10
 	// +listType=atomic
 	// +optional
 	Endpoints []string `json:"endpoints,omitempty"`
@@ -82,14 +112,24 @@ type EtcdClusterStatus struct {
 	// +optional
 	ClientSecretName string `json:"clientSecretName,omitempty"`
 
+	// volumeRetention is what Kubernetes does with the volumes when the object is deleted: Delete while
+	// the object may own at least one of them. It is empty for data without volumes. While it is Delete
+	// and spec.storage.retention is Retain, the API server refuses the deletion.
+	// +optional
+	VolumeRetention Retention `json:"volumeRetention,omitempty"`
+
+	// networkPolicy is the spec.networkPolicy that is in effect. A policy can hold its change.
+	// +optional
+	NetworkPolicy *NetworkPolicySpec `json:"networkPolicy,omitempty"`
+
 	// version describes the running and the wanted version.
 	// +optional
 	Version VersionStatus `json:"version,omitempty"`
 
-	// memory is the cluster's identity, which the operator cannot derive from other objects. Do
+	// bootstrap is the cluster's identity, which the operator cannot derive from other objects. Do
 	// not edit it.
 	// +optional
-	Memory *Memories `json:"memory,omitempty"`
+	Bootstrap *BootstrapStatus `json:"bootstrap,omitempty"`
 
 	// v1beta2 is the spec and the status as last written in v1beta2, as JSON, where v1 cannot
 	// express them. Do not edit it.
@@ -113,15 +153,16 @@ type VersionStatus struct {
 	Chosen string `json:"chosen,omitempty"`
 }
 
-// Memories is the state that must survive the operator and cannot be observed. Governor writes
+// BootstrapStatus is the state that must survive the operator and cannot be observed. Governor writes
 // it before any step relies on it.
-type Memories struct {
+type BootstrapStatus struct {
 	// token identifies this cluster to its members: they do not talk to members with another
 	// token.
 	// +required
 	Token string `json:"token"`
 
 	// initialMembers are the names of the first members.
+	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	// +required
 	InitialMembers []string `json:"initialMembers"`
@@ -142,7 +183,7 @@ type Memories struct {
 
 	// triedSpreads are digests of member placements that a new member did not improve. Governor
 	// adds no other member for them.
-	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:MaxItems=16
 	// +listType=atomic
 	// +optional
 	TriedSpreads []string `json:"triedSpreads,omitempty"`
@@ -161,7 +202,7 @@ type MemberStatus struct {
 	// role is Leader, Follower, Learner, or empty if the member is not in the member list. While
 	// no quorum answers, it is the last known role.
 	// +optional
-	Role string `json:"role,omitempty"`
+	Role MemberRole `json:"role,omitempty"`
 
 	// version is the version that the member runs, or ran when it last answered.
 	// +optional
@@ -169,7 +210,7 @@ type MemberStatus struct {
 
 	// health is Healthy, Unhealthy or Unknown.
 	// +required
-	Health string `json:"health"`
+	Health MemberHealth `json:"health"`
 
 	// since is the time of the last change of health.
 	// +optional
@@ -183,8 +224,25 @@ type MemberStatus struct {
 	// +optional
 	Node string `json:"node,omitempty"`
 
-	// trouble is the problem of the member's pod or data, such as CrashLoopBackOff or DataLost;
+	// problem is the problem of the member's pod or data, such as CrashLoopBackOff or DataLost;
 	// empty if there is none.
 	// +optional
-	Trouble string `json:"trouble,omitempty"`
+	Problem string `json:"problem,omitempty"`
+
+	// maintenance is the last maintenance of the member's node, until the member is healthy again.
+	// +optional
+	Maintenance *NodeMaintenance `json:"maintenance,omitempty"`
+}
+
+// NodeMaintenance is a time in which a node is cordoned, or named in a policy's
+// nodeMaintenance.
+type NodeMaintenance struct {
+	// node is the name of the node.
+	// +required
+	Node string `json:"node"`
+
+	// ended is when the operator observed the end of the maintenance; absent while it continues.
+	// The member then has spec.replaceAfter to answer.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
 }

@@ -9,7 +9,7 @@ import (
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:path=etcdclusters,shortName=etcd,categories=governor
+// +kubebuilder:resource:path=etcdclusters,shortName=etcdc,categories=governor
 // +kubebuilder:deprecatedversion:warning="etcd.database.coreos.com/v1beta2 EtcdCluster is deprecated; use etcd.database.coreos.com/v1, which has every field of it"
 // +kubebuilder:printcolumn:name="Size",type=integer,JSONPath=`.spec.size`,description="Wanted number of members"
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.currentVersion`,description="Running version"

@@ -10,11 +10,12 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=appr,categories=governor
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].status`,description="The steps may be taken"
+// +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].reason`,description="Reason of the condition Valid"
 // +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.targetRef.kind`
 // +kubebuilder:printcolumn:name="Object",type=string,JSONPath=`.spec.targetRef.name`
 // +kubebuilder:printcolumn:name="Approver",type=string,JSONPath=`.spec.approver`
 // +kubebuilder:printcolumn:name="Expires",type=string,JSONPath=`.spec.expirationTime`
-// +kubebuilder:printcolumn:name="State",type=string,JSONPath=`.status.conditions[?(@.type=="Valid")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.spec == oldSelf.spec",message="an Approval cannot be changed: delete it, which revokes it, and approve again"
 type Approval struct {
@@ -86,6 +87,11 @@ type ApprovedObject struct {
 	Generation int64 `json:"generation"`
 }
 
+// ApprovedClass says how much an approved step can disturb.
+//
+// +kubebuilder:validation:Enum=Routine;Disruptive;Destructive;Irreversible
+type ApprovedClass string
+
 // ApprovedStep is one step of the plan.
 type ApprovedStep struct {
 	// name is the name of the step, e.g. Restart.
@@ -97,9 +103,8 @@ type ApprovedStep struct {
 	// +optional
 	Target string `json:"target,omitempty"`
 	// class says how much the step can disturb: Routine, Disruptive, Destructive or Irreversible.
-	// +kubebuilder:validation:MaxLength=63
 	// +optional
-	Class string `json:"class,omitempty"`
+	Class ApprovedClass `json:"class,omitempty"`
 	// args are the values that the step needs besides the target.
 	// +optional
 	Args map[string]string `json:"args,omitempty"`

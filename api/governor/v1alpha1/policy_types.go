@@ -11,10 +11,10 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=opol,categories=governor
-// +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selected`,description="Objects that the policy selects"
-// +kubebuilder:printcolumn:name="Held",type=integer,JSONPath=`.status.held`,description="Objects with a step that the policy holds"
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="The policy is in effect"
 // +kubebuilder:printcolumn:name="Status",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Reason of the condition Ready"
+// +kubebuilder:printcolumn:name="Selected",type=integer,JSONPath=`.status.selected`,description="Objects that the policy selects"
+// +kubebuilder:printcolumn:name="Held",type=integer,JSONPath=`.status.held`,description="Objects with a step that the policy holds"
 // +kubebuilder:printcolumn:name="Window",type=string,JSONPath=`.status.nextWindow`,description="When the next window opens",priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type OperationPolicy struct {
@@ -111,6 +111,13 @@ type ObjectSelector struct {
 	// +listType=set
 	// +optional
 	Namespaces []string `json:"namespaces,omitempty"`
+
+	// namespaceSelector selects namespaces by their labels; all if empty. A namespace must match this
+	// and the field namespaces. If the operator cannot read the labels of namespaces, the condition
+	// Ready says so. Then every namespace matches for what holds steps, and none for driftPolicy
+	// Report, onFailure Rollback and nodeMaintenance.
+	// +optional
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
 
 	// labelSelector that the object must have; any if empty.
 	// +optional
@@ -216,15 +223,28 @@ type Budget struct {
 	// scope says what the limit applies to: all selected objects together (Fleet), the objects of
 	// each namespace (Namespace), or the objects with the same value of a label (Label).
 	// +kubebuilder:default=Fleet
-	// +kubebuilder:validation:Enum=Fleet;Namespace;Label
 	// +optional
-	Scope string `json:"scope,omitempty"`
+	Scope BudgetScope `json:"scope,omitempty"`
 
 	// label is the label key for scope: Label, e.g. topology.kubernetes.io/zone.
 	// +kubebuilder:validation:MaxLength=317
 	// +optional
 	Label string `json:"label,omitempty"`
 }
+
+// BudgetScope says what the limit of a budget applies to.
+//
+// +kubebuilder:validation:Enum=Fleet;Namespace;Label
+type BudgetScope string
+
+const (
+	// BudgetScopeFleet limits all selected objects together.
+	BudgetScopeFleet BudgetScope = "Fleet"
+	// BudgetScopeNamespace limits the objects of each namespace.
+	BudgetScopeNamespace BudgetScope = "Namespace"
+	// BudgetScopeLabel limits the objects with the same value of a label.
+	BudgetScopeLabel BudgetScope = "Label"
+)
 
 // Canary applies changes to the objects in waves. A wave begins when every object of the
 // earlier waves has been as declared for the soak time. The change halts while any of them is
@@ -320,7 +340,7 @@ type OperationPolicyStatus struct {
 	// +optional
 	NextWindow string `json:"nextWindow,omitempty"`
 
-	// conditions has Ready, which is true if the policy is in effect. SelectsNothing and Contradicts
+	// conditions has Ready, which is true if the policy is in effect. SelectsNothing and Conflicting
 	// are present when they are true.
 	// +listType=map
 	// +listMapKey=type

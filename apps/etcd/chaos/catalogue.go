@@ -26,6 +26,11 @@ const (
 	AdminUser          = "AddUser"
 	AdminPromoteEarly  = "PromoteLearner"
 	AdminLeaseAndWrite = "GrantLease"
+	AdminDisarm        = "DisarmAlarms"
+	AdminSteal         = "StealURL"
+	AdminAuthOff       = "DisableAuth"
+	AdminDowngrade     = "EnableDowngrade"
+	AdminDowngradeStop = "CancelDowngrade"
 )
 
 // Server is etcd itself, through its own API.
@@ -38,7 +43,7 @@ func Catalogue() chaos.Catalogue {
 			pod, claim, statefulSet, chaos.Service, chaos.EndpointSlice, bootstrapConfig, chaos.Secret, chaos.PodDisruptionBudget,
 			chaos.NetworkPolicy, chaos.ControllerRevision, chaos.Lease, cluster, legacy,
 		),
-		chaos.Pods(), chaos.Machines(), admin(), others(),
+		chaos.Pods(), chaos.Machines(), admin(), others(), chaos.Deletions(cluster), installation(),
 	)
 }
 
@@ -57,8 +62,8 @@ var (
 		chaos.Edit{Name: "revision", Patch: note("revision", "chaos"), Sentence: "changes the revision in the annotation of %s"},
 	)
 	bootstrapConfig = chaos.ConfigMap.With(
-		chaos.Edit{Name: "bootstrap", Patch: `{"data":{"door":"Bootstrap","state":"new"}}`, Sentence: "lets a member begin a cluster by %s", Unsafe: true},
-		chaos.Edit{Name: "join", Patch: `{"data":{"door":"Join","state":"existing"}}`, Sentence: "lets a member join without data by %s", Unsafe: true},
+		chaos.Edit{Name: "bootstrap", Patch: `{"data":{"bootstrap":"Bootstrap","state":"new"}}`, Sentence: "lets a member begin a cluster by %s", Unsafe: true},
+		chaos.Edit{Name: "join", Patch: `{"data":{"bootstrap":"Join","state":"existing"}}`, Sentence: "lets a member join without data by %s", Unsafe: true},
 		chaos.Edit{Name: "history", Patch: `{"data":{"history.json":"chaos","history":"chaos"}}`, Sentence: "overwrites the history in %s"},
 	)
 )
@@ -82,6 +87,8 @@ func admin() chaos.Catalogue {
 	remove.Takes = chaos.PartVolume
 	corrupt, authenticate := command(AdminCorrupt, "raises a CORRUPT alarm"), command(AdminAuthenticate, "enables authentication")
 	corrupt.Lasts, authenticate.Lasts = true, true
+	downgrade := command(AdminDowngrade, "permits a downgrade by a minor release")
+	downgrade.Lasts = true
 	return chaos.Catalogue{
 		remove, corrupt, authenticate,
 		command(AdminMoveLeader, "moves the leadership"),
@@ -96,6 +103,11 @@ func admin() chaos.Catalogue {
 		command(AdminSnapshot, "takes a snapshot of a member"),
 		command(AdminUser, "adds a user and a role"),
 		command(AdminLeaseAndWrite, "grants a lease of one second"),
+		command(AdminDisarm, "disarms all alarms"),
+		command(AdminSteal, "gives a member the peer URL of another one"),
+		command(AdminAuthOff, "disables authentication"),
+		downgrade,
+		command(AdminDowngradeStop, "cancels a downgrade"),
 	}
 }
 
@@ -109,6 +121,14 @@ func others() chaos.Catalogue {
 		{
 			Name: "etcdcluster-replace-v1beta2", Actor: chaos.ActorUser, Object: legacy, Verb: chaos.VerbReplace, Detail: "v1beta2",
 			Sentence: "The user replaces the EtcdCluster in v1beta2, without annotations and status.",
+		},
+		{
+			Name: "etcdcluster-replace-v1", Actor: chaos.ActorUser, Object: cluster, Verb: chaos.VerbReplace, Detail: "v1",
+			Sentence: "The user replaces the EtcdCluster in v1, without annotations and status.",
+		},
+		{
+			Name: "etcdcluster-client-apply", Actor: chaos.ActorUser, Object: cluster, Verb: chaos.VerbClientApply,
+			Sentence: "The user applies the manifest of the EtcdCluster in the client, without labels and finalizers.",
 		},
 		status("memory", `{"status":{"memory":null}}`, "removes the memory from the status"),
 		status("members", `{"status":{"members":null}}`, "removes the members from the status"),

@@ -69,6 +69,9 @@ type System interface {
 	// RespellURL changes the spelling of the member's peer URL, as etcdctl would.
 	RespellURL(t *testing.T, member string)
 
+	// RaiseCorrupt raises the alarm CORRUPT of the member.
+	RaiseCorrupt(t *testing.T, member string)
+
 	// RemoveByHand and AddByHand change the member list as etcdctl would.
 	RemoveByHand(t *testing.T, member string)
 	AddByHand(t *testing.T, role etcd.Role)
@@ -81,10 +84,12 @@ func Run(t *testing.T, fresh func(t *testing.T) System) {
 		"FormsWithOne": formsWithOne, "ScalesToAnySize": scales,
 		"KeepsAMemberThatLosesItsPod": losesPod, "ReplacesAMemberThatLosesItsVolume": losesVolume, "RestoresAStatefulSet": losesSet,
 		"ReplacesAMemberRemovedByHand": removedByHand, "RemovesAMemberAddedByHand": addedByHand,
-		"RecoversWithItsQuorum": quorumBack, "ChangesNothingWhenTheDataIsLost": dataLost,
+		"ReplacesACorruptMember": corruptMember,
+		"RecoversWithItsQuorum":  quorumBack, "ChangesNothingWhenTheDataIsLost": dataLost,
 		"ReplacesMembersWithDeletedClaims": claimsDeleted, "RevertsManualEdits": edited, "KeepsAMemberWithAChangedURL": respelled,
 		"RefusesWhatEtcdRefuses": refusals, "GrowsWithoutWrites": growsQuietly,
 		"UpgradesTheLogOfAnOlderRelease": upgradesOldLogs, "RepairsOtherMembersDespiteAnObstacle": obstacles,
+		"KeepsEveryMemberWhenTheTemplateIsRefused": templateRefused, "KeepsEveryMemberWhenTheImageIsMissing": imageMissing,
 	}
 	for _, name := range slices.Sorted(maps.Keys(suite)) {
 		t.Run(name, func(t *testing.T) { suite[name](t, fresh(t)) })
@@ -115,6 +120,9 @@ func rests(t *testing.T, s System) *etcdv1.EtcdCluster {
 
 func allServe(seen etcd.World) error {
 	for _, m := range seen.Members {
+		if etcd.KeptVolume(seen, m) {
+			continue
+		}
 		if m.Role != etcd.Voter || m.Health != etcd.Healthy || !m.Joined || m.Unmanaged || m.Bootstrap != etcd.BootstrapDisabled || m.Index == 0 ||
 			m.Set.Exposure != etcd.Exposed || m.Pod.Exposure != etcd.Exposed {
 			return fmt.Errorf("all is as declared, but %s is %+v", m.Name, m)

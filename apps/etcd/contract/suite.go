@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -91,11 +92,26 @@ func losesSet(t *testing.T, s System) {
 	keeps(t, before, rests(t, s))
 }
 
+// removedByHand: another member joins. The volume stays, because only a user knows whether its data is
+// needed.
 func removedByHand(t *testing.T, s System) {
 	before := forms(t, s, 3)
 	removed := follower(t, before)
 	s.RemoveByHand(t, removed)
 	replaced(t, before, rests(t, s), removed)
+	s.Await(t, "only the volume is left", func() error { return onlyVolume(s.Observe(t), removed) })
+	s.Rests(t)
+	if err := onlyVolume(s.Observe(t), removed); err != nil {
+		t.Error(err)
+	}
+}
+
+func onlyVolume(seen etcd.World, member string) error {
+	i := slices.IndexFunc(seen.Members, func(m etcd.Member) bool { return m.Name == member })
+	if i < 0 || !etcd.KeptVolume(seen, seen.Members[i]) {
+		return fmt.Errorf("%s is not a kept volume: %+v", member, seen.Members)
+	}
+	return nil
 }
 
 func addedByHand(t *testing.T, s System) {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,22 +35,42 @@ func (d *Driver) Act(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.Wo
 		return d.startEach(ctx, want, v, etcd.Each(s))
 	case etcd.Restart:
 		return d.restart(ctx, want, v, s)
+	case etcd.StartTrial:
+		return d.startTrial(ctx, want, v, s)
+	case etcd.DeleteTrial:
+		return d.deleteTrial(ctx, want, v.parts)
 	case etcd.DeleteMember:
 		return d.deleteMember(ctx, v.parts, s)
 	case etcd.AddToService:
-		return d.addToService(ctx, v.parts, s.Target)
+		return d.expose(ctx, v.parts, s.Target, etcd.Exposed)
+	case etcd.RemoveFromService:
+		return d.expose(ctx, v.parts, s.Target, etcd.Hidden)
 	case etcd.SetRetention, etcd.DeleteCluster:
-		return d.setOwners(ctx, want, v.parts, s)
+		return d.setOwners(ctx, want, v, s)
+	case etcd.ConfigureNetworkPolicy:
+		d.networkPolicies.take(want)
+		return nil
 	case etcd.GrowVolume:
 		return d.grow(ctx, v.parts, s)
-	case etcd.RestoreSet:
+	case etcd.RestoreStatefulSet:
 		return d.restoreSet(ctx, want, v, s)
-	case etcd.LabelPod:
-		return d.labelPod(ctx, v.parts, s.Target)
-	case etcd.LabelVolume:
-		return d.labelVolume(ctx, want, v.parts, s.Target)
+	case etcd.KeepVolume:
+		return d.markRemoval(ctx, v.parts, s.Target, "")
+	case etcd.LabelPod, etcd.LabelVolume:
+		return d.label(ctx, want, v.parts, s)
 	}
-	err = d.reconfigure(ctx, v, s)
+	return d.changeEtcd(ctx, want, v, s)
+}
+
+// changeEtcd takes a step in etcd. A claim that is a user's, perhaps since the decision, is not marked.
+func (d *Driver) changeEtcd(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
+	ofUser := func(m etcd.Member) bool { return m.Name == s.Target && m.Volume.OfUser() }
+	if s.Name == etcd.RemoveMember && s.Args[etcd.ArgRetention] == string(etcdv1.RetentionDelete) && !slices.ContainsFunc(v.world.Members, ofUser) {
+		if err := d.markRemoval(ctx, v.parts, s.Target, s.Args[etcd.ArgID]); err != nil {
+			return err
+		}
+	}
+	err := d.reconfigure(ctx, v, s)
 	if unauthorized(err) {
 		return &lifecycle.DecisionError{Decision: etcd.Unauthorized(want, v.user, s)}
 	}
@@ -74,15 +96,15 @@ func (d *Driver) start(ctx context.Context, want *etcdv1.EtcdCluster, v view, s 
 	if err := d.notOrphaned(ctx, want, s.Target); err != nil {
 		return err
 	}
-	if err := d.recordVersion(ctx, want, s); err != nil {
+	if err := d.recordVersion(ctx, want, v, s); err != nil {
 		return err
 	}
-	return apply.Object(ctx, d.client, d.live, want, set)
+	return d.applySet(ctx, want, set)
 }
 
 // recordVersion writes the version on the member's volume, and creates the volume if it does not
-// exist.
-func (d *Driver) recordVersion(ctx context.Context, want *etcdv1.EtcdCluster, s lifecycle.Step) error {
+// exist. A new member uses no volume that Governor did not create for it.
+func (d *Driver) recordVersion(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
 	claim := etcd.Claim(want, s)
 	if claim == nil {
 		return nil
@@ -90,13 +112,23 @@ func (d *Driver) recordVersion(ctx context.Context, want *etcdv1.EtcdCluster, s 
 	claim.Namespace = want.Namespace
 	have := &corev1.PersistentVolumeClaim{}
 	err := d.live.Get(ctx, client.ObjectKeyFromObject(claim), have)
+	if apierrors.IsNotFound(err) {
+		have = nil
+	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case client.IgnoreNotFound(err) == nil && d.deletedUnderPod(want, v, s.Target, have):
+		return &lifecycle.Deferred{Reason: "the claim of " + s.Target + " was deleted under its pod: only that pod has the data"}
+	case have == nil:
+		claim.Annotations[etcd.AnnotationMember] = etcd.ClaimMark(want, v.world, s.Target)
 		return d.create(ctx, want, claim)
 	case err != nil:
 		return fmt.Errorf("cannot read the volume of %s: %w", s.Target, err)
+	case !etcd.UsesClaim(want, v.world, s.Target, have.Annotations[etcd.AnnotationMember]):
+		return &apply.ForeignError{Kind: "PersistentVolumeClaim", Name: claim.Name}
 	case have.DeletionTimestamp != nil:
 		return &apply.StillDeletingError{Kind: "PersistentVolumeClaim", Name: claim.Name}
+	case have.Status.Phase == corev1.ClaimLost:
+		return &lifecycle.Deferred{Reason: "the PersistentVolume of " + s.Target + " no longer exists: no new pod can use its claim"}
 	case have.Annotations[etcd.AnnotationVersion] == claim.Annotations[etcd.AnnotationVersion]:
 		return nil
 	}
@@ -125,54 +157,48 @@ func (d *Driver) restart(ctx context.Context, want *etcdv1.EtcdCluster, v view, 
 	if running == nil || running.DeletionTimestamp != nil {
 		return nil
 	}
-	p, _ := podOf(running)
-	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion] &&
-		running.Annotations[etcd.AnnotationSnapshots] == s.Args[etcd.ArgSnapshots]
-	if same && !p.Ended && p.Trouble == lifecycle.PodProblemNone {
+	at := slices.IndexFunc(v.world.Members, func(m etcd.Member) bool { return m.Name == s.Target })
+	if at < 0 || keepsPod(v.world.Members[at], s) {
 		return nil
 	}
-	if p.Ready && s.Args[etcd.ArgBudget] != etcd.OverBudget {
-		return d.evict(ctx, running)
+	var err error
+	if v.world.Members[at].Pod.Ready && s.Args[etcd.ArgBudget] != etcd.OverBudget {
+		err = d.evict(ctx, running)
+	} else {
+		err = d.remove(ctx, running)
 	}
-	return d.remove(ctx, running)
+	if err == nil {
+		d.healthTimes.watchAgain(want, s.Target)
+	}
+	return err
 }
 
-// addToService labels the template first, so that a pod created in between has the label.
+// keepsPod reports that the member's pod is the one that the step creates, and can run: the step is done.
+func keepsPod(m etcd.Member, s lifecycle.Step) bool {
+	p := m.Pod
+	same := p.Revision == s.Args[etcd.ArgRevision] && p.Version == s.Args[etcd.ArgVersion] && string(p.Snapshots) == s.Args[etcd.ArgSnapshots]
+	fails := p.Ended || p.Trouble != lifecycle.PodProblemNone || p.OtherContainer != "" || m.Volume.AwaitsPod && p.LastWords != ""
+	return same && !fails
+}
+
+// expose labels the template first, so that a pod created in between has the label.
 // Neither patch has a precondition on the resource version, because status updates change it all
 // the time.
-func (d *Driver) addToService(ctx context.Context, p parts, member string) error {
+func (d *Driver) expose(ctx context.Context, p parts, member string, as etcd.Exposure) error {
+	exposed := map[string]string{etcd.LabelExposed: string(as)}
 	if seen := p.sets[member]; seen != nil {
 		set := seen.DeepCopy()
-		set.Labels[etcd.LabelExposed], set.Spec.Template.Labels[etcd.LabelExposed] = string(etcd.Exposed), string(etcd.Exposed)
+		set.Labels, set.Spec.Template.Labels = labelled(set.Labels, exposed), labelled(set.Spec.Template.Labels, exposed)
 		if err := d.client.Patch(ctx, set, client.MergeFrom(seen)); err != nil {
 			return fmt.Errorf("cannot label the StatefulSet %q: %w", member, err)
 		}
 	}
 	if seen := p.pods[member]; seen != nil {
 		running := seen.DeepCopy()
-		running.Labels[etcd.LabelExposed] = string(etcd.Exposed)
+		running.Labels = labelled(running.Labels, exposed)
 		if err := d.client.Patch(ctx, running, client.MergeFrom(seen)); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("cannot label the pod of %s: %w", member, err)
 		}
-	}
-	return nil
-}
-
-// deleteMember deletes the StatefulSet before the volume that its pod uses. It also deletes a
-// pod that is orphaned, or whose StatefulSet does not disappear.
-func (d *Driver) deleteMember(ctx context.Context, p parts, s lifecycle.Step) error {
-	if set := p.sets[s.Target]; set != nil {
-		if err := d.remove(ctx, set); err != nil {
-			return err
-		}
-	}
-	if left := p.pods[s.Target]; left != nil && (orphaned(left) || p.stuckSets[s.Target] != nil) {
-		if err := d.remove(ctx, left); err != nil {
-			return err
-		}
-	}
-	if claim := p.claims[s.Target]; claim != nil {
-		return d.remove(ctx, claim)
 	}
 	return nil
 }
@@ -183,7 +209,7 @@ func (d *Driver) remove(ctx context.Context, obj client.Object) error {
 	err := d.client.Delete(ctx, reference(obj), client.Preconditions{UID: &uid},
 		client.PropagationPolicy(metav1.DeletePropagationBackground))
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("cannot delete %T %q: %w", obj, obj.GetName(), err)
+		return fmt.Errorf("cannot delete %s %q: %w", strings.TrimPrefix(fmt.Sprintf("%T", obj), "*v1."), obj.GetName(), err)
 	}
 	return nil
 }

@@ -70,6 +70,15 @@ func (l *connections) drop(key string) {
 	}
 }
 
+func (l *connections) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for key, open := range l.open {
+		_ = open.Close()
+		delete(l.open, key)
+	}
+}
+
 // dial limits a connection attempt to answerWithin: TCP retries an unreachable peer at growing
 // intervals.
 func dial(address, name string, config *tls.Config) (*grpc.ClientConn, error) {

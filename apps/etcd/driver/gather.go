@@ -27,6 +27,12 @@ type parts struct {
 	bootstrapConfigs map[string]*corev1.ConfigMap
 	// stuckSets are StatefulSets whose deletion does not finish: their pods continue to run.
 	stuckSets map[string]*appsv1.StatefulSet
+	// foreignClaims have the names of new members' claims, and Governor did not create them.
+	foreignClaims map[string]*corev1.PersistentVolumeClaim
+	// foreignPods have the names of members' pods, and other controllers or users created them.
+	foreignPods map[string]*corev1.Pod
+	// trial is the trial pod.
+	trial *corev1.Pod
 	// orphans are the running objects of an earlier cluster of the name.
 	orphans []string
 	// earlier reports whether that cluster still owns StatefulSets.
@@ -48,7 +54,8 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		}
 	}
 	p := parts{
-		sets: byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
+		foreignPods: map[string]*corev1.Pod{},
+		sets:        byMember(sets.Items, "", func(s *appsv1.StatefulSet) bool { return alive(s) && metav1.IsControlledBy(s, want) }),
 		// The name of a claim contains a hash of the cluster's UID.
 		claims:           byMember(claims.Items, etcd.ClaimName(want, ""), func(*corev1.PersistentVolumeClaim) bool { return true }),
 		bootstrapConfigs: byMember(bootstrapConfigs.Items, etcd.BootstrapConfigName(""), func(c *corev1.ConfigMap) bool { return metav1.IsControlledBy(c, want) }),
@@ -58,6 +65,7 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		return parts{}, err
 	}
 	p.orphans, p.earlier = orphans(want, p, sets.Items, pods.Items)
+	p.trial = findTrial(want, pods.Items)
 	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items, p.sets))
 	if err := d.findPods(ctx, want, p); err != nil {
 		return parts{}, err
@@ -140,8 +148,9 @@ func (d *Driver) findSets(ctx context.Context, want *etcdv1.EtcdCluster, p parts
 	return nil
 }
 
-// findPods adds pods that have lost their labels. The cache lacks them, and their StatefulSets
-// cannot create others of the same names.
+// findPods adds pods that have lost their labels, and pods that are not the cluster's. The cache lacks them,
+// and the StatefulSets cannot create others of the same names. A pod of an earlier StatefulSet of the
+// member is neither: it is about to be deleted, or was orphaned.
 func (d *Driver) findPods(ctx context.Context, want *etcdv1.EtcdCluster, p parts) error {
 	for member, set := range p.sets {
 		if p.pods[member] != nil || d.now().Sub(set.CreationTimestamp.Time) < firstPodWithin {
@@ -152,8 +161,12 @@ func (d *Driver) findPods(ctx context.Context, want *etcdv1.EtcdCluster, p parts
 		if err != nil {
 			return err
 		}
-		if found && createdBy(want, set, pod) {
+		switch owner := metav1.GetControllerOf(pod); {
+		case !found:
+		case createdBy(want, set, pod):
 			p.pods[member] = pod
+		case owner == nil || owner.Kind != "StatefulSet" || owner.Name != member:
+			p.foreignPods[member] = pod
 		}
 	}
 	return nil

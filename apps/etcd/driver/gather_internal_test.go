@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/governor-dev/governor/apps/etcd"
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -79,18 +81,18 @@ func TestMembersAreKnownByNames(t *testing.T) {
 	api := fake.NewClientBuilder().WithObjects(
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta(mine, "my-etcd-0")}, &corev1.PersistentVolumeClaim{ObjectMeta: meta(copied, "my-etcd-0")},
 		&corev1.PersistentVolumeClaim{ObjectMeta: meta(relabelled, "my-etcd-0")},
-		&corev1.ConfigMap{ObjectMeta: controlled(meta("my-etcd-1-door", "my-etcd-0"))}, set, pod,
+		&corev1.ConfigMap{ObjectMeta: controlled(meta("my-etcd-1-bootstrap", "my-etcd-0"))}, set, pod,
 	).Build()
-	p, err := New(api, api).(*Driver).gather(t.Context(), want)
+	p, err := New(kube.Access{Client: api, Live: api, Now: time.Now}).(*Driver).gather(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := map[string][]string{
 		"claims": slices.Sorted(maps.Keys(p.claims)), "sets": slices.Sorted(maps.Keys(p.sets)),
-		"pods": slices.Sorted(maps.Keys(p.pods)), "doors": slices.Sorted(maps.Keys(p.bootstrapConfigs)),
+		"pods": slices.Sorted(maps.Keys(p.pods)), "bootstrapConfigs": slices.Sorted(maps.Keys(p.bootstrapConfigs)),
 	}
 	only := []string{"my-etcd-1"}
-	if diff := cmp.Diff(map[string][]string{"claims": {"my-etcd-0", "my-etcd-1"}, "sets": only, "pods": only, "doors": only}, got); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"claims": {"my-etcd-0", "my-etcd-1"}, "sets": only, "pods": only, "bootstrapConfigs": only}, got); diff != "" {
 		t.Error(diff)
 	}
 	if name := p.claims["my-etcd-0"].Name; name != mine {
@@ -117,11 +119,11 @@ func TestInitialMembersAreObserved(t *testing.T) {
 			}
 		}
 	}
-	v, err := New(api, api).(*Driver).observe(t.Context(), want)
+	v, err := New(kube.Access{Client: api, Live: api, Now: time.Now}).(*Driver).observe(t.Context(), want)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want.Status.Memory.InitialMembers, v.world.Initial); diff != "" || len(v.world.Initial) == 0 {
+	if diff := cmp.Diff(want.Status.Bootstrap.InitialMembers, v.world.Initial); diff != "" || len(v.world.Initial) == 0 {
 		t.Errorf("initial members %v: %s", v.world.Initial, diff)
 	}
 }
@@ -139,6 +141,7 @@ func TestOrphansOfAnEarlierCluster(t *testing.T) {
 	ofOld.OwnerReferences = owned
 	ofSet.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&set, appsv1.SchemeGroupVersion.WithKind("StatefulSet"))}
 	going.DeletionTimestamp = &metav1.Time{Time: noon}
+	trial := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "my-etcd-trial", OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}}}
 	cases := map[string]struct {
 		reason  string
 		sets    []appsv1.StatefulSet
@@ -151,6 +154,7 @@ func TestOrphansOfAnEarlierCluster(t *testing.T) {
 		"Pods":     {"the StatefulSet was deleted with --cascade=orphan, too", nil, []corev1.Pod{pod}, []string{"Pod my-etcd-0-0"}, false},
 		"Lagging":  {"the cache has the pod as it was before", nil, []corev1.Pod{ofSet}, nil, true},
 		"Deleted":  {"the earlier cluster was deleted a moment ago", []appsv1.StatefulSet{ofOld}, nil, nil, true},
+		"Trial":    {"the trial pod of this cluster is not of an earlier one", nil, []corev1.Pod{trial}, nil, false},
 		"Going":    {"a pod that ends takes no name", nil, []corev1.Pod{going}, nil, false},
 	}
 	for name, c := range cases {

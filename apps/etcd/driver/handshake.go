@@ -110,7 +110,7 @@ func (d *Driver) checkPeerPorts(ctx context.Context, want *etcdv1.EtcdCluster, p
 
 func (d *Driver) peerPort(ctx context.Context, want *etcdv1.EtcdCluster, running *corev1.Pod, member string, k keys) verdict {
 	config, secret := k.peers, etcd.PeerSecret(want, member)
-	if config == nil && secret != "" && want.Spec.TLS.Mode != etcdv1.Secrets {
+	if config == nil && secret != "" && want.Spec.TLS.Mode != etcdv1.TLSModeSecrets {
 		config = d.peerConfig(ctx, want, member)
 	}
 	u, err := url.Parse(etcd.PeerURL(want, member))

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
@@ -25,6 +27,8 @@ type memberList struct {
 	alarms  []*pb.AlarmMember
 	// divided describes how the member lists of one cluster differ.
 	divided string
+	// foreign are the names of members that answer for another cluster.
+	foreign map[string]bool
 }
 
 type entry struct {
@@ -35,6 +39,17 @@ type entry struct {
 
 func (r memberList) known() bool { return r.source.conn != nil }
 
+// leftAlarms are the alarms of members that are not in the list.
+func (r memberList) leftAlarms() []etcd.Alarm {
+	var all []etcd.Alarm
+	for _, a := range r.alarms {
+		if !slices.ContainsFunc(r.entries, func(e entry) bool { return e.ID == a.MemberID }) {
+			all = append(all, etcd.Alarm{ID: a.MemberID, Name: a.Alarm.String()})
+		}
+	}
+	return all
+}
+
 // ours are the names of the listed members that Governor manages.
 func (r memberList) ours() map[string]bool {
 	all := map[string]bool{}
@@ -44,6 +59,29 @@ func (r memberList) ours() map[string]bool {
 		}
 	}
 	return all
+}
+
+// foreignMembers are the members whose own process answers for another cluster. After a restart of a node,
+// another pod may have the address that Kubernetes still shows. So the process must name the client
+// URL of the member, which it published in its own cluster, as its own.
+func foreignMembers(ctx context.Context, want *etcdv1.EtcdCluster, r memberList, responses map[string]answer) map[string]bool {
+	all := map[string]bool{}
+	for name, a := range responses {
+		if r.known() && a.status != nil && a.status.Header.GetClusterId() != r.cluster && publishes(ctx, a, etcd.ClientURL(want, name)) {
+			all[name] = true
+		}
+	}
+	return all
+}
+
+// publishes reports whether the answering member has published this client URL.
+func publishes(ctx context.Context, a answer, clientURL string) bool {
+	ctx, cancel := context.WithTimeout(ctx, startingWithin)
+	defer cancel()
+	list, err := pb.NewClusterClient(a.conn).MemberList(ctx, &pb.MemberListRequest{})
+	return err == nil && slices.ContainsFunc(list.Members, func(m *pb.Member) bool {
+		return m.ID == a.status.Header.GetMemberId() && slices.Contains(m.ClientURLs, clientURL)
+	})
 }
 
 // readMemberList requests the list from the members, the leader first. Before 3.5 a list is not
@@ -140,7 +178,8 @@ func quorumMembers(cluster uint64, responses map[string]answer) []answer {
 	return voters
 }
 
-// alarms requests the alarms only if a member indicates one; before 3.4 none does.
+// alarms requests the alarms only if a member indicates one; before 3.4 none does. Where they cannot be
+// read, those count that the members report themselves.
 func alarms(ctx context.Context, source answer, responses map[string]answer) []*pb.AlarmMember {
 	hint := false
 	for _, a := range responses {
@@ -149,9 +188,27 @@ func alarms(ctx context.Context, source answer, responses map[string]answer) []*
 	if !hint {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
+	defer cancel()
 	got, err := pb.NewMaintenanceClient(source.conn).Alarm(ctx, &pb.AlarmRequest{Action: pb.AlarmRequest_GET})
 	if err != nil {
-		return nil
+		return reportedAlarms(responses)
 	}
 	return got.Alarms
+}
+
+// reportedAlarms are the alarms in the members' own status. etcd formats them with the String method of
+// its message (server/etcdserver/api/v3rpc/maintenance.go).
+func reportedAlarms(responses map[string]answer) []*pb.AlarmMember {
+	var all []*pb.AlarmMember
+	for _, a := range responses {
+		for _, text := range a.status.GetErrors() {
+			alarm := &pb.AlarmMember{}
+			same := func(b *pb.AlarmMember) bool { return proto.Equal(alarm, b) }
+			if err := prototext.Unmarshal([]byte(text), alarm); err == nil && !slices.ContainsFunc(all, same) {
+				all = append(all, alarm)
+			}
+		}
+	}
+	return all
 }

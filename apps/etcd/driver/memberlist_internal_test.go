@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,7 +18,7 @@ import (
 
 func plain(domain string) *etcdv1.EtcdCluster {
 	want := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "my-etcd", Namespace: "ns", UID: "uid"}}
-	want.Spec.TLS.Mode, want.Spec.ClusterDomain = etcdv1.Disabled, domain
+	want.Spec.TLS.Mode, want.Spec.ClusterDomain = etcdv1.TLSModeDisabled, domain
 	return want
 }
 
@@ -72,26 +74,33 @@ func TestClusterID(t *testing.T) {
 	}
 }
 
+// sinceOf records one member and returns the time of its health.
+func sinceOf(p *healthTimes, want *etcdv1.EtcdCluster, m etcd.Member, now time.Time) time.Time {
+	members := []etcd.Member{m}
+	p.record(want, members, true, now)
+	return members[0].Since
+}
+
 // The time of a member's last change survives the operator in the status.
 func TestHealthTimes(t *testing.T) {
 	want, m := plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
 	p := newHealthTimes()
-	if got := p.since(want, m, noon.Add(300*time.Millisecond)); !got.Equal(noon) {
+	if got := sinceOf(p, want, m, noon.Add(300*time.Millisecond)); !got.Equal(noon) {
 		t.Errorf("it begins at %s, want whole seconds, which the status can hold", got)
 	}
-	if got := p.since(want, m, noon.Add(time.Minute)); !got.Equal(noon) {
+	if got := sinceOf(p, want, m, noon.Add(time.Minute)); !got.Equal(noon) {
 		t.Errorf("still healthy, since %s", got)
 	}
 	m.Health = etcd.Unknown
-	if got := p.since(want, m, noon.Add(2*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
+	if got := sinceOf(p, want, m, noon.Add(2*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
 		t.Errorf("silent since %s", got)
 	}
 	want.Status.Members = []etcdv1.MemberStatus{{Name: "my-etcd-0", Health: "Unknown", Since: &metav1.Time{Time: noon.Add(2 * time.Minute)}}}
-	if got := newHealthTimes().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
+	if got := sinceOf(newHealthTimes(), want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(2 * time.Minute)) {
 		t.Errorf("a new operator says silent since %s", got)
 	}
 	m.Health = etcd.Healthy
-	if got := newHealthTimes().since(want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(4 * time.Minute)) {
+	if got := sinceOf(newHealthTimes(), want, m, noon.Add(4*time.Minute)); !got.Equal(noon.Add(4 * time.Minute)) {
 		t.Errorf("what the status says of silence is not about health: %s", got)
 	}
 }
@@ -99,23 +108,23 @@ func TestHealthTimes(t *testing.T) {
 // A recreated cluster of the same name starts afresh, and removed members are dropped.
 func TestHealthTimesForget(t *testing.T) {
 	p, want, m := newHealthTimes(), plain(""), etcd.Member{Name: "my-etcd-0", Health: etcd.Healthy}
-	p.since(want, m, noon)
+	sinceOf(p, want, m, noon)
 	other := plain("")
 	other.UID = "another"
-	if got := p.since(other, m, noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
+	if got := sinceOf(p, other, m, noon.Add(time.Hour)); !got.Equal(noon.Add(time.Hour)) {
 		t.Errorf("another cluster's member is healthy since %s", got)
 	}
-	p.forget(want.UID, map[string]etcd.Member{})
-	if got := p.since(want, m, noon.Add(time.Minute)); !got.Equal(noon.Add(time.Minute)) {
+	p.record(want, []etcd.Member{{Name: "my-etcd-1"}}, true, noon)
+	if got := sinceOf(p, want, m, noon.Add(time.Minute)); !got.Equal(noon.Add(time.Minute)) {
 		t.Errorf("a forgotten member is healthy since %s", got)
 	}
-	if p.forget(want.UID, nil); len(p.entries) != 1 {
+	if p.record(want, nil, true, noon); len(p.entries) != 1 {
 		t.Errorf("deleted clusters are kept: %v", p.entries)
 	}
 }
 
 func TestVolume(t *testing.T) {
-	const empty = `couldn't find local name "e-0"`
+	const empty = `{"level":"fatal","msg":"discovery failed","error":"couldn't find local name \"e-0\" in the initial cluster configuration"}`
 	claim := &corev1.PersistentVolumeClaim{}
 	claim.Annotations = map[string]string{etcd.AnnotationVersion: "3.6.16"}
 	claim.Labels = etcd.ClaimLabels(plain(""), "my-etcd-0")
@@ -135,13 +144,13 @@ func TestVolume(t *testing.T) {
 		words  string
 		want   etcd.Volume
 	}{
-		"None":     {"no claim", etcdv1.Persistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
-		"Whole":    {"a claim, and nothing is known against it", etcdv1.Persistent, etcd.Member{}, claim, "exit", whole},
-		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.Persistent, etcd.Member{}, unlabeled, "exit", stripped},
-		"Lost":     {"etcd reports an empty directory with a disabled bootstrap", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapDisabled}, claim, empty, lost},
-		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.Persistent, etcd.Member{Bootstrap: etcd.BootstrapJoin}, claim, empty, whole},
-		"Volatile": {"data as long as there is a StatefulSet", etcdv1.Memory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
-		"Gone":     {"and no longer", etcdv1.Memory, etcd.Member{}, nil, "", etcd.Volume{}},
+		"None":     {"no claim", etcdv1.MediumPersistent, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{}},
+		"Whole":    {"a claim, and nothing is known against it", etcdv1.MediumPersistent, etcd.Member{}, claim, "exit", whole},
+		"Stripped": {"its name says whose it is, and its labels do not", etcdv1.MediumPersistent, etcd.Member{}, unlabeled, "exit", stripped},
+		"Lost":     {"etcd reports an empty directory with a disabled bootstrap", etcdv1.MediumPersistent, etcd.Member{Bootstrap: etcd.BootstrapDisabled}, claim, empty, lost},
+		"Open":     {"the same words of a member that had nothing yet mean nothing", etcdv1.MediumPersistent, etcd.Member{Bootstrap: etcd.BootstrapJoin}, claim, empty, whole},
+		"Volatile": {"data as long as there is a StatefulSet", etcdv1.MediumMemory, etcd.Member{Set: etcd.Set{Exists: true}}, nil, "", etcd.Volume{Exists: true}},
+		"Gone":     {"and no longer", etcdv1.MediumMemory, etcd.Member{}, nil, "", etcd.Volume{}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -168,5 +177,48 @@ func TestOtherClusterID(t *testing.T) {
 	said["b"] = answerOf(2, 7, 0, etcd.Unhealthy)
 	if got := otherClusterID(want, said); got != 0 {
 		t.Errorf("while a member of the cluster answers: %d", got)
+	}
+}
+
+// A member with the data of another cluster answers for that, while a quorum of the recorded one answers.
+func TestForeignMember(t *testing.T) {
+	list := memberList{cluster: 7, source: answer{conn: &grpc.ClientConn{}}, foreign: map[string]bool{"my-etcd-1": true}}
+	for name, c := range map[string]struct {
+		list    memberList
+		cluster uint64
+		want    bool
+	}{
+		"Own": {memberList{cluster: 7, source: list.source}, 7, false}, "Foreign": {list, 8, true}, "NotItself": {memberList{cluster: 7, source: list.source}, 8, false},
+	} {
+		m := withAnswer(etcd.Member{Name: "my-etcd-1", ID: 1}, answerOf(1, c.cluster, 0, etcd.Healthy), c.list)
+		if m.Foreign != c.want || m.Foreign && m.Health != etcd.Unhealthy {
+			t.Errorf("%s: foreign is %t, and it is %q", name, m.Foreign, m.Health)
+		}
+	}
+}
+
+// etcd keeps the alarms of members that it no longer lists.
+func TestLeftAlarms(t *testing.T) {
+	r := memberList{
+		entries: []entry{{Member: &pb.Member{ID: 1}}},
+		alarms:  []*pb.AlarmMember{{MemberID: 1, Alarm: pb.AlarmType_CORRUPT}, {MemberID: 2, Alarm: pb.AlarmType_CORRUPT}, {Alarm: pb.AlarmType_NOSPACE}},
+	}
+	want := []etcd.Alarm{{ID: 2, Name: "CORRUPT"}, {Name: "NOSPACE"}}
+	if diff := cmp.Diff(want, r.leftAlarms()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What cannot be read is not known: the members report an alarm, and the list of the alarms cannot be had.
+func TestUnreadableAlarmsAreNotNone(t *testing.T) {
+	conn, err := grpc.NewClient("127.0.0.1:1", grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	a := answer{conn: conn, health: etcd.Healthy, status: &pb.StatusResponse{Errors: []string{"memberID:2 alarm:CORRUPT "}, RaftAppliedIndex: 9}}
+	got := alarms(t.Context(), a, map[string]answer{"e-0": a, "e-1": a})
+	if len(got) != 1 || got[0].MemberID != 2 || got[0].Alarm != pb.AlarmType_CORRUPT {
+		t.Errorf("a member reports CORRUPT, and the world has %v: another member may copy the data", got)
 	}
 }

@@ -2,7 +2,9 @@ package driver
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strings"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	appsv1 "k8s.io/api/apps/v1"
@@ -11,16 +13,18 @@ import (
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/kube/pod"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
-// members are all members in etcd's list and all with objects in Kubernetes.
-func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r memberList, responses map[string]answer) []etcd.Member {
+// members are all members in etcd's list and all with objects in Kubernetes, without the times of
+// their health.
+func members(want *etcdv1.EtcdCluster, p parts, r memberList, responses map[string]answer) []etcd.Member {
 	byName := map[string]etcd.Member{}
 	for name := range p.sets {
 		byName[name] = fromKubernetes(want, p, name)
 	}
 	for name, claim := range p.claims {
-		if alive(claim) || keepsData(p, name) { // Kubernetes deletes the remains of a deleted member
+		if plausible(want, p, r, name) && (alive(claim) || keepsData(p, name)) { // Kubernetes deletes the remains of a deleted member
 			byName[name] = fromKubernetes(want, p, name)
 		}
 	}
@@ -39,11 +43,19 @@ func (d *Driver) members(want *etcdv1.EtcdCluster, p parts, r memberList, respon
 	}
 	all := make([]etcd.Member, 0, len(byName))
 	for _, m := range byName {
-		all = append(all, d.withAnswer(want, m, responses[m.Name], r))
+		all = append(all, withAnswer(m, responses[m.Name], r))
 	}
 	slices.SortFunc(all, order)
-	d.healthTimes.forget(want.UID, byName)
 	return all
+}
+
+// plausible reports whether a claim of that name may be a member's. Anyone who may create claims can
+// invent a number, and the numbers after it would be used up.
+func plausible(want *etcdv1.EtcdCluster, p parts, r memberList, name string) bool {
+	if p.sets[name] != nil || r.ours()[name] || etcd.MayHaveAdded(want, name) {
+		return true
+	}
+	return want.Status.Bootstrap == nil && etcd.IsMemberName(want, name) && etcd.Number(name) < math.MaxInt32
 }
 
 // keepsData reports that the pod outlasts its StatefulSet, or that the deletion of the latter
@@ -78,20 +90,28 @@ func fromKubernetes(want *etcdv1.EtcdCluster, p parts, name string) etcd.Member 
 	lastWords := ""
 	if found := p.pods[name]; found != nil {
 		m.Pod, lastWords = podOf(found)
-		m.Pod.Stale, m.Pod.Stripped = stale(p.sets[name], found) || foreign(want, found), lacksTemplateLabels(p.sets[name], found)
+		m.Pod.Stale = !m.Pod.Leaving && (stale(p.sets[name], found) || foreign(want, found))
+		m.Pod.Stripped = lacksTemplateLabels(p.sets[name], found)
+		if etcd.HidesData(found.Spec) {
+			lastWords = "" // they are about another volume
+		}
 	}
 	m.Volume = volume(want, m, p.claims[name], lastWords)
+	m.Volume.Restored = !etcd.Volatile(want) && restored(p.claims[name], p.sets[name])
 	if etcd.Volatile(want) && keepsData(p, name) {
 		m.Volume.Exists, m.Volume.Terminating = true, p.stuckSets[name] != nil
 	}
 	return m
 }
 
-// stale reports that the pod was created from another template than its StatefulSet has now.
-func stale(set *appsv1.StatefulSet, pod *corev1.Pod) bool {
-	madeFrom := pod.Labels[appsv1.ControllerRevisionHashLabelKey]
-	return set != nil && set.Status.ObservedGeneration == set.Generation && madeFrom != "" &&
-		set.Status.UpdateRevision != "" && madeFrom != set.Status.UpdateRevision
+// stale reports that the pod was created from another template than its StatefulSet has now, or was
+// given an image that cannot run since.
+func stale(set *appsv1.StatefulSet, found *corev1.Pod) bool {
+	madeFrom := found.Labels[appsv1.ControllerRevisionHashLabelKey]
+	if set == nil || set.Status.ObservedGeneration != set.Generation || madeFrom == "" || set.Status.UpdateRevision == "" {
+		return false
+	}
+	return madeFrom != set.Status.UpdateRevision || pod.ImageEdited(found, set.Spec.Template.Spec, etcd.Name)
 }
 
 func template(annotations map[string]string) (revision, version string) {
@@ -103,6 +123,15 @@ func podOf(found *corev1.Pod) (p etcd.Pod, lastWords string) {
 	p = etcd.Pod{
 		Exists: true, Ready: s.Ready, Leaving: s.Terminating, Ended: s.Finished,
 		Node: found.Spec.NodeName, Trouble: s.Problem, Detail: s.Detail, Since: s.Since,
+	}
+	if s.Terminating {
+		p.HeldBy = strings.Join(found.Finalizers, ", ")
+	}
+	if s.Container != "" {
+		p.OtherContainer = s.Detail
+	}
+	if s.Container != "" && s.Running {
+		p.Trouble, p.Detail = lifecycle.PodProblemNone, ""
 	}
 	p.Revision, p.Version = template(found.Annotations)
 	p.Exposure = etcd.Exposure(found.Labels[etcd.LabelExposed])
@@ -118,8 +147,8 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 	case claim != nil:
 		_, version := template(claim.Annotations)
 		v = etcd.Volume{
-			Exists: true, Terminating: !alive(claim), Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
-			Stripped: lacksLabels(etcd.ClaimLabels(want, m.Name), claim),
+			Exists: true, Terminating: !alive(claim), Unbound: claim.Status.Phase == corev1.ClaimLost, Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
+			Stripped: lacksLabels(etcd.ClaimLabels(want, m.Name), claim), Removing: removing(claim),
 		}
 	}
 	if m.Bootstrap == etcd.BootstrapDisabled {
@@ -141,13 +170,14 @@ func addListEntry(m *etcd.Member, e *pb.Member) {
 
 // withAnswer adds the member's own answer. A member that answers with another identity, or for
 // another cluster, is not healthy.
-func (d *Driver) withAnswer(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r memberList) etcd.Member {
+func withAnswer(m etcd.Member, a answer, r memberList) etcd.Member {
 	m.Health, m.Refused = a.health, a.refused
 	if s := a.status; s != nil {
 		id := s.Header.GetMemberId()
 		if r.cluster != 0 && s.Header.GetClusterId() != r.cluster || r.known() && m.ID != id {
 			m.Health = etcd.Unhealthy
 		}
+		m.Foreign = r.foreign[m.Name]
 		m.Index, m.Version, m.DBSize, m.Quota = s.RaftIndex, s.Version, s.DbSize, s.DbSizeQuota
 		m.Leads = r.known() && m.Health == etcd.Healthy && s.Leader == id && m.Role == etcd.Voter
 	}
@@ -157,6 +187,5 @@ func (d *Driver) withAnswer(want *etcdv1.EtcdCluster, m etcd.Member, a answer, r
 		}
 	}
 	slices.Sort(m.Alarms)
-	m.Since = d.healthTimes.since(want, m, d.now())
 	return m
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -34,8 +35,7 @@ type node struct {
 	zone     string
 	labels   map[string]string // nil if it could not be read
 	cordoned bool
-	down     string    // why its pods cannot answer; empty if they can
-	returned time.Time // when it was found uncordoned
+	down     string // why its pods cannot answer; empty if they can
 	read     time.Time
 }
 
@@ -59,7 +59,7 @@ func (n *nodes) put(name string, as node) {
 }
 
 // findNodes adds the members' nodes and zones, and whether a node is in maintenance.
-func (d *Driver) findNodes(ctx context.Context, p parts, members []etcd.Member) {
+func (d *Driver) findNodes(ctx context.Context, want *etcdv1.EtcdCluster, p parts, members []etcd.Member) {
 	for i := range members {
 		m := &members[i]
 		name := m.Pod.Node
@@ -81,33 +81,50 @@ func (d *Driver) findNodes(ctx context.Context, p parts, members []etcd.Member) 
 		if m.Health == etcd.Unknown && m.Pod.Node != "" {
 			m.Silence = seen.down
 		}
-		m.Returned, m.MaintenanceBy = seen.returned, lifecycle.MaintenanceBy(ctx, name, seen.labels)
+		m.MaintenanceBy = lifecycle.MaintenanceBy(ctx, name, seen.labels)
 		if seen.cordoned || m.MaintenanceBy != "" {
 			m.Maintenance = name
+		} else {
+			m.Returned = maintenanceEnd(want, m.Name, d.now())
 		}
 	}
 }
 
-// node reads the node if the cached one is too old. A node that cannot be read, because of
-// missing permissions or a deletion, has no zone and is not cordoned.
+// maintenanceEnd is when the maintenance that the status records for the member was observed to
+// be over; zero if it records none. The status keeps it because another operator may lead
+// between that time and the member's answer.
+func maintenanceEnd(want *etcdv1.EtcdCluster, name string, now time.Time) time.Time {
+	last := etcd.Remembered(want, name).Maintenance
+	switch {
+	case last == nil:
+		return time.Time{}
+	case last.Ended != nil:
+		return last.Ended.Time
+	}
+	return now.Truncate(time.Second) // the API stores seconds
+}
+
+// node reads the node if the cached one is too old. A deleted node has no zone and is not
+// cordoned. If the read fails otherwise, the last known zone and cordon stay for nodeInDoubt, but
+// not that the node was down.
 func (d *Driver) node(ctx context.Context, name string, maxAge time.Duration) node {
 	known, now := d.nodes.get(name), d.now()
 	if now.Sub(known.read) < maxAge {
 		return known
 	}
 	var found corev1.Node
-	seen := node{read: now, returned: known.returned}
+	seen := node{read: now}
 	err := d.live.Get(ctx, client.ObjectKey{Name: name}, &found)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
 		seen.down = "the node " + name + " no longer exists"
-	}
-	if err == nil {
+	case err != nil:
+		seen = known
+		seen.down, seen.read = "", now.Add(nodeInDoubt-maxAge)
+	default:
 		seen.down = downSince(&found)
 		seen.cordoned, seen.labels = found.Spec.Unschedulable, labels.Merge(nil, found.Labels)
 		seen.zone = zoneOf(&found)
-	}
-	if known.cordoned && !seen.cordoned {
-		seen.returned = now
 	}
 	d.nodes.put(name, seen)
 	return seen

@@ -61,6 +61,12 @@ func (d *Driver) obstacle(ctx context.Context, want *etcdv1.EtcdCluster, p parts
 	if stuckSets := p.stuckSets[m.Name]; stuckSets != nil {
 		return d.obstacleFrom(want, stuckSets), nil
 	}
+	if claim := p.foreignClaims[m.Name]; claim != nil {
+		return etcd.Obstacle{Kind: "PersistentVolumeClaim", Name: claim.Name}, nil
+	}
+	if pod := p.foreignPods[m.Name]; pod != nil {
+		return d.obstacleFrom(want, pod), nil
+	}
 	if m.Set.Exists {
 		return etcd.Obstacle{}, nil
 	}

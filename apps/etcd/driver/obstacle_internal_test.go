@@ -30,7 +30,7 @@ func TestObstacle(t *testing.T) {
 		}
 	}
 	config := func(owners []metav1.OwnerReference) *corev1.ConfigMap {
-		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "my-etcd-0-door", OwnerReferences: owners}}
+		return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "my-etcd-0-bootstrap", OwnerReferences: owners}}
 	}
 	stuck := etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true, Finalizers: "example.com/hold"}
 	cases := map[string]struct {
@@ -45,8 +45,8 @@ func TestObstacle(t *testing.T) {
 			"its pod does not go", &appsv1.StatefulSet{ObjectMeta: going(time.Hour, "foregroundDeletion")},
 			etcd.Obstacle{Kind: "StatefulSet", Name: "my-etcd-0", Going: true},
 		},
-		"Foreign":   {"another object has the name", config(nil), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door"}},
-		"Owned":     {"it has another owner", config(other), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-door", Owner: "Deployment web"}},
+		"Foreign":   {"another object has the name", config(nil), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-bootstrap"}},
+		"Owned":     {"it has another owner", config(other), etcd.Obstacle{Kind: "ConfigMap", Name: "my-etcd-0-bootstrap", Owner: "Deployment web"}},
 		"OurOwnMap": {"it is ours", config(mine), etcd.Obstacle{}},
 	}
 	for name, c := range cases {

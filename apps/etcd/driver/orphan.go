@@ -29,7 +29,7 @@ func orphans(want *etcdv1.EtcdCluster, p parts, sets []appsv1.StatefulSet, pods 
 	}
 	for i := range pods {
 		switch {
-		case !alive(&pods[i]):
+		case !alive(&pods[i]), metav1.IsControlledBy(&pods[i], want): // its trial pod
 		case orphaned(&pods[i]):
 			all = append(all, "Pod "+pods[i].Name)
 		default:

@@ -91,7 +91,7 @@ func change(ctx context.Context, source answer, s lifecycle.Step) error {
 		return err
 	case etcd.Disarm:
 		_, err = pb.NewMaintenanceClient(source.conn).Alarm(ctx, &pb.AlarmRequest{
-			Action: pb.AlarmRequest_DEACTIVATE, MemberID: id, Alarm: pb.AlarmType_NOSPACE,
+			Action: pb.AlarmRequest_DEACTIVATE, MemberID: id, Alarm: pb.AlarmType(pb.AlarmType_value[s.Args[etcd.ArgAlarm]]),
 		})
 		return err
 	case etcd.RemoveMember:

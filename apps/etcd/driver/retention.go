@@ -39,12 +39,14 @@ func (d *Driver) create(ctx context.Context, want *etcdv1.EtcdCluster, claim *co
 
 // setOwners adds or removes the cluster as the owner of its volumes, as the step requires.
 // During a deletion it adds no owner to the volume of a member without a StatefulSet: that
-// member may be orphaned on purpose.
-func (d *Driver) setOwners(ctx context.Context, want *etcdv1.EtcdCluster, p parts, s lifecycle.Step) error {
-	owned := s.Args[etcd.ArgRetention] == string(etcdv1.Delete)
-	for member, seen := range p.claims {
-		orphan := s.Name == etcd.DeleteCluster && p.sets[member] == nil
-		if owns(want, seen) == owned || owned && orphan {
+// member may be orphaned on purpose. Nor does any step to a claim that is no member's, or a user's: a
+// copy of a volume has the labels, and its name may end like a member's.
+func (d *Driver) setOwners(ctx context.Context, want *etcdv1.EtcdCluster, v view, s lifecycle.Step) error {
+	owned := s.Args[etcd.ArgRetention] == string(etcdv1.RetentionDelete)
+	for member, seen := range v.parts.claims {
+		orphan := s.Name == etcd.DeleteCluster && v.parts.sets[member] == nil
+		isMember := slices.ContainsFunc(v.world.Members, func(m etcd.Member) bool { return m.Name == member && !m.Unmanaged && !m.Volume.OfUser() })
+		if owns(want, seen) == owned || owned && (orphan || !isMember) {
 			continue
 		}
 		claim := seen.DeepCopy()

@@ -46,7 +46,7 @@ func (s *sentinel) record(want *etcdv1.EtcdCluster, quorumMembers []answer, now 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := client.ObjectKeyFromObject(want)
-	if want.DeletionTimestamp != nil || len(quorumMembers) == 0 {
+	if len(quorumMembers) == 0 {
 		delete(s.watches, key)
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -14,7 +15,6 @@ import (
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
-	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -28,9 +28,15 @@ type edits struct {
 type edit struct {
 	set, cluster        int64 // generations
 	exposure            etcd.Exposure
-	legacy              bool
-	lacksSelectorLabels bool // labels do not change the generation
-	fields              string
+	legacy, unknownKeys bool
+	lacksSelectorLabels bool   // labels do not change the generation
+	fails               bool   // the pod cannot run, perhaps because of an edit
+	fields              string // joined, as are the harmless ones
+	harmless            string
+	// additions are the fields that other managers added. They are read from the API server
+	// once the member's pod cannot run; searched reports that they were.
+	additions string
+	searched  bool
 	// applied reports that the declaration was applied to this generation without creating a
 	// new one: an admission webhook keeps the fields unchanged.
 	applied bool
@@ -65,30 +71,82 @@ func (e *edits) applied(set *appsv1.StatefulSet) {
 }
 
 // findEdits adds the fields that were changed in the members' StatefulSets.
-func (d *Driver) findEdits(want *etcdv1.EtcdCluster, v view) error {
+func (d *Driver) findEdits(ctx context.Context, want *etcdv1.EtcdCluster, v view) error {
 	for i := range v.world.Members {
 		m := &v.world.Members[i]
 		set := v.parts.sets[m.Name]
 		if set == nil {
 			continue
 		}
-		now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: v.world.LegacyKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
-		known := d.edits.get(set.UID)
-		now.fields, now.applied = known.fields, known.applied
-		if now != known {
-			now.applied = false
-			fields, err := d.edited(want, v.world, *m, set)
-			if err != nil {
-				return err
-			}
-			now.fields = strings.Join(fields, ", ")
-			d.edits.put(set.UID, now)
+		found, err := d.editOf(ctx, want, v.world, *m, set)
+		if err != nil {
+			return err
 		}
-		if m.Set.Edited = now.fields; now.applied {
-			m.Set.Edited = ""
+		if !found.applied {
+			m.Set.Edited = joined(found.fields, found.additions)
+		}
+		if found.harmless != "" && !found.applied {
+			m.Set.Harmless = strings.Split(found.harmless, ", ")
 		}
 	}
 	return nil
+}
+
+// editOf compares a generation of the StatefulSet once, and searches it for additions once.
+func (d *Driver) editOf(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) (edit, error) {
+	now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: seen.LegacyKeys, unknownKeys: seen.UnknownKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
+	known := d.edits.get(set.UID)
+	now.fields, now.harmless, now.applied, now.additions, now.searched = known.fields, known.harmless, known.applied, known.additions, known.searched
+	now.fails = m.Pod.Trouble != lifecycle.PodProblemNone
+	if now != known {
+		fields, err := d.edited(want, seen, m, set)
+		if err != nil {
+			return now, err
+		}
+		harmless, needed := partition(fields, func(field string) bool { return isHarmless(field) && !now.fails })
+		now.fields, now.harmless, now.applied, now.additions, now.searched = strings.Join(needed, ", "), strings.Join(harmless, ", "), false, "", false
+	}
+	if !now.searched && mayHaveAdditions(want, m, set) {
+		added, _, err := d.additions(ctx, want, seen, m, set)
+		if err != nil {
+			return now, err
+		}
+		now.additions, now.searched = strings.Join(added, ", "), true
+		now.applied = now.applied && len(added) == 0
+	}
+	if now != known {
+		d.edits.put(set.UID, now)
+	}
+	return now, nil
+}
+
+// harmlessFields are prefixes of fields on which a member's service and data do not depend, also
+// after its pod restarted with them. A pod that cannot run with them gets the declared ones.
+var harmlessFields = []string{
+	"spec.revisionHistoryLimit", "spec.template.metadata.annotations.", "spec.template.spec.priorityClassName",
+	`spec.template.spec.containers[name="` + etcd.Name + `"].resources`,
+}
+
+func isHarmless(field string) bool {
+	own := []string{etcd.AnnotationRevision, etcd.AnnotationVersion, etcd.AnnotationSnapshots}
+	return slices.ContainsFunc(harmlessFields, func(prefix string) bool { return strings.HasPrefix(field, prefix) }) &&
+		!slices.ContainsFunc(own, func(note string) bool { return strings.HasSuffix(field, "annotations."+note) })
+}
+
+// partition separates those that are from those that are not.
+func partition(all []string, is func(string) bool) (those, others []string) {
+	for _, one := range all {
+		if is(one) {
+			those = append(those, one)
+		} else {
+			others = append(others, one)
+		}
+	}
+	return those, others
+}
+
+func joined(lists ...string) string {
+	return strings.Join(slices.DeleteFunc(lists, func(l string) bool { return l == "" }), ", ")
 }
 
 func lacksSelectorLabels(set *appsv1.StatefulSet) bool {
@@ -98,22 +156,32 @@ func lacksSelectorLabels(set *appsv1.StatefulSet) bool {
 // edited compares the StatefulSet with its declaration. A StatefulSet of another revision gets
 // its template at its next restart, so only its replicas are compared.
 func (d *Driver) edited(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) ([]string, error) {
+	declared := declaration(want, seen, m, set)
+	if declared != nil {
+		return d.comparer.Differs(want, declared, set)
+	}
+	if set.Spec.Replicas != nil && *set.Spec.Replicas != 1 {
+		return []string{"spec.replicas"}, nil
+	}
+	return nil, nil
+}
+
+// declaration returns the declared StatefulSet; nil if the member still has another revision, or
+// if another rule must first make the declaration valid.
+func declaration(want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) *appsv1.StatefulSet {
 	spec, _, _ := strings.Cut(m.Set.Revision, ".")
-	if spec != etcd.Revision(want) || m.Set.Exposure == etcd.Unlabelled || seen.Certificates != "" {
-		if set.Spec.Replicas != nil && *set.Spec.Replicas != 1 {
-			return []string{"spec.replicas"}, nil
-		}
-		return nil, nil
+	if spec != etcd.Revision(want) || m.Set.Exposure == etcd.Unlabelled || seen.UnknownKeys {
+		return nil
 	}
 	declared, err := etcd.StatefulSet(want, seen, lifecycle.Step{Target: m.Name, Args: map[string]string{
 		etcd.ArgVersion: m.Set.Version, etcd.ArgRevision: m.Set.Revision, etcd.ArgExposed: string(m.Set.Exposure),
 		etcd.ArgSnapshots: string(m.Set.Snapshots),
 	}})
 	if err != nil {
-		return nil, nil //nolint:nilerr // another rule handles an invalid version
+		return nil
 	}
 	keepQuota(want, declared, set)
-	return d.comparer.Differs(want, declared, set)
+	return declared
 }
 
 // restoreSet applies the declaration, once for each generation: an apply that has no effect, or
@@ -124,11 +192,26 @@ func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v vie
 	if err != nil {
 		return err
 	}
-	err = apply.Object(ctx, d.client, d.live, want, set)
-	if seen := v.parts.sets[s.Target]; seen != nil && (err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) {
+	err = d.applySet(ctx, want, set)
+	seen := v.parts.sets[s.Target]
+	if seen == nil {
+		return err
+	}
+	if err == nil && d.edits.get(seen.UID).additions != "" {
+		err = d.removeAdditions(ctx, want, v.world, s.Target, seen)
+	}
+	if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
 		d.edits.applied(seen)
 	}
 	return err
+}
+
+// label restores the labels of the member's pod or claim.
+func (d *Driver) label(ctx context.Context, want *etcdv1.EtcdCluster, p parts, s lifecycle.Step) error {
+	if s.Name == etcd.LabelPod {
+		return d.labelPod(ctx, p, s.Target)
+	}
+	return d.labelVolume(ctx, want, p, s.Target)
 }
 
 // labelVolume restores the labels of the claim.

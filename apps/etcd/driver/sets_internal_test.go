@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -39,7 +40,7 @@ func TestEditIsRevertedOncePerGeneration(t *testing.T) {
 	edited := func() string {
 		t.Helper()
 		v := view{world: etcd.World{Members: []etcd.Member{member}}, parts: parts{sets: map[string]*appsv1.StatefulSet{member.Name: found}}}
-		if err := d.findEdits(want, v); err != nil {
+		if err := d.findEdits(t.Context(), want, v); err != nil {
 			t.Fatal(err)
 		}
 		return v.world.Members[0].Set.Edited
@@ -61,4 +62,53 @@ func TestEditIsRevertedOncePerGeneration(t *testing.T) {
 	d.edits.applied(found)
 	delete(found.Labels, lifecycle.LabelInstance)
 	expect(true, "lost labels")
+}
+
+// Edits of the same generation are harmless, or not, by what depends on them.
+func TestEditsAreSeparated(t *testing.T) {
+	want := plain("")
+	want.Spec.Size, want.Spec.Pod.Annotations = 1, map[string]string{"example.com/note": "a"}
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), etcdv1.AddToScheme(scheme)); err != nil {
+		t.Fatal(err)
+	}
+	d := &Driver{edits: newEdits(), comparer: apply.NewComparer(scheme)}
+	m := etcd.Member{Name: "my-etcd-0", Set: etcd.Set{Exists: true, Version: etcd.Newest, Revision: etcd.Revision(want), Exposure: etcd.Exposed}}
+	set, err := etcd.StatefulSet(want, etcd.World{}, lifecycle.Step{Target: m.Name, Args: map[string]string{
+		etcd.ArgVersion: m.Set.Version, etcd.ArgRevision: m.Set.Revision, etcd.ArgExposed: string(etcd.Exposed),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.UID, set.Generation, set.Namespace = "set", 1, want.Namespace
+	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(want, kind)}
+	set.Spec.Template.Annotations["example.com/note"], set.Spec.Replicas = "b", new(int32(0))
+	found, err := d.editOf(t.Context(), want, etcd.World{}, m, set)
+	if err != nil || found.fields != "spec.replicas" || found.harmless != "spec.template.metadata.annotations.example.com/note" {
+		t.Errorf("needed %q, harmless %q, %v", found.fields, found.harmless, err)
+	}
+	m.Pod.Exists, m.Pod.Ready, m.Pod.Trouble = true, true, lifecycle.PodProblemUnschedulable
+	if found, err = d.editOf(t.Context(), want, etcd.World{}, m, set); err != nil || found.harmless != "" {
+		t.Errorf("of a pod that cannot run: harmless %q, %v", found.harmless, err)
+	}
+}
+
+// With driftPolicy Report, only fields may stay on which neither service nor data depends.
+func TestHarmlessFields(t *testing.T) {
+	for field, want := range map[string]bool{
+		"spec.template.metadata.annotations.example.com/note":                true,
+		"spec.template.metadata.annotations." + etcd.AnnotationVersion:       false,
+		`spec.template.spec.containers[name="etcd"].resources.limits.memory`: true,
+		`spec.template.spec.containers[name="etcd"].image`:                   false,
+		"spec.template.spec.nodeSelector.zone":                               false,
+		"spec.template.metadata.labels.etcd.database.coreos.com/exposed":     false,
+		"spec.replicas":                                   false,
+		"spec.updateStrategy.type":                        false,
+		"spec.revisionHistoryLimit":                       true,
+		"metadata.annotations." + etcd.AnnotationRevision: false,
+	} {
+		if got := isHarmless(field); got != want {
+			t.Errorf("%s: harmless %t", field, got)
+		}
+	}
 }

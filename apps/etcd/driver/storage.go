@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,18 +47,24 @@ func tooSmall(want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim) boo
 
 func (d *Driver) problem(ctx context.Context, want *etcdv1.EtcdCluster, claim *corev1.PersistentVolumeClaim, grow bool) (string, error) {
 	if claim.Spec.StorageClassName == nil {
-		return "spec.storage.storageClassName is not set, and no StorageClass is the default", nil
+		return "spec.storage.storageClassName is not set, and no StorageClass is the default. Make one the default", nil
 	}
 	name := *claim.Spec.StorageClassName
+	switch {
+	case name == "" && grow:
+		return d.refusal(ctx, want, claim), nil
+	case name == "":
+		return "spec.storage.storageClassName is empty, and no PersistentVolume without a class is free. Create one", nil
+	}
 	class := &storagev1.StorageClass{}
 	err := d.live.Get(ctx, client.ObjectKey{Name: name}, class)
 	switch {
 	case apierrors.IsNotFound(err):
-		return fmt.Sprintf("the StorageClass %q does not exist", name), nil
+		return fmt.Sprintf("the StorageClass %q does not exist. Create it", name), nil
 	case err != nil:
 		return "", fmt.Errorf("cannot read the StorageClass %q: %w", name, err)
 	case grow && (class.AllowVolumeExpansion == nil || !*class.AllowVolumeExpansion):
-		return fmt.Sprintf("the StorageClass %q does not allow volumes to grow", name), nil
+		return fmt.Sprintf("the StorageClass %q does not allow volumes to grow; set its allowVolumeExpansion to true, if its driver can expand them", name), nil
 	case grow:
 		return d.refusal(ctx, want, claim), nil
 	}
@@ -78,29 +83,36 @@ func (d *Driver) refusal(ctx context.Context, want *etcdv1.EtcdCluster, claim *c
 	return ""
 }
 
-// annotationGrown is the time of the last request to grow the claim.
-const annotationGrown = "etcd.database.coreos.com/grown-at"
+// annotationGrown is the UID of the pod that existed at the last request to grow the claim. Times of
+// the operator and of the API server are by different clocks.
+const annotationGrown = "etcd.database.coreos.com/grown-under"
 
-// awaitsPod reports that the pod is older than the last growth of the volume.
+// awaitsPod reports that the volume has grown under the pod.
 func awaitsPod(claim *corev1.PersistentVolumeClaim, found *corev1.Pod) bool {
-	grown, err := time.Parse(time.RFC3339, claim.Annotations[annotationGrown])
-	return err == nil && found != nil && found.CreationTimestamp.Time.Before(grown)
+	under := claim.Annotations[annotationGrown]
+	return found != nil && under != "" && under == string(found.UID)
 }
 
-// grow requests more storage, and records the time.
+// grow requests more storage, and records the pod that uses the volume.
 func (d *Driver) grow(ctx context.Context, p parts, s lifecycle.Step) error {
 	seen := p.claims[s.Target]
-	size, err := resource.ParseQuantity(s.Args[etcd.ArgSize])
-	if err != nil || seen == nil {
-		return fmt.Errorf("%s: no volume, or no size: %w", s, err)
+	args, err := lifecycle.ArgsOf[etcd.GrowArgs](s)
+	if err != nil {
+		return err
 	}
+	if seen == nil {
+		return fmt.Errorf("%s: there is no volume", s)
+	}
+	size := *resource.NewQuantity(args.Size, resource.BinarySI)
 	claim := seen.DeepCopy()
 	return d.edit(ctx, claim, func() {
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = size
 		if claim.Annotations == nil {
 			claim.Annotations = map[string]string{}
 		}
-		claim.Annotations[annotationGrown] = d.now().UTC().Format(time.RFC3339)
+		if running := p.pods[s.Target]; running != nil {
+			claim.Annotations[annotationGrown] = string(running.UID)
+		}
 	})
 }
 

@@ -39,6 +39,8 @@ type keys struct {
 	// the legacy API's keys.
 	problem string
 	legacy  bool
+	// unknown reports that one of them has neither keys.
+	unknown bool
 	// trust is a digest of the authorities that members must trust, if known.
 	trust string
 	// revocation and bundles are those of [etcd.World].
@@ -69,7 +71,17 @@ func refusedAny(responses map[string]answer) bool {
 // tlsCache caches the keys of each cluster, because parsing them costs more than a query.
 type tlsCache struct {
 	mu sync.Mutex
-	of map[types.UID]tlsEntry
+	of map[cacheKey]tlsEntry
+}
+
+// cacheKey identifies a cluster. One that is only previewed has no UID yet.
+type cacheKey struct {
+	types.NamespacedName
+	uid types.UID
+}
+
+func cacheKeyOf(want *etcdv1.EtcdCluster) cacheKey {
+	return cacheKey{client.ObjectKeyFromObject(want), want.UID}
 }
 
 type tlsEntry struct {
@@ -78,15 +90,15 @@ type tlsEntry struct {
 	read    time.Time
 }
 
-func newTLSCache() *tlsCache { return &tlsCache{of: map[types.UID]tlsEntry{}} }
+func newTLSCache() *tlsCache { return &tlsCache{of: map[cacheKey]tlsEntry{}} }
 
-func (r *tlsCache) get(cluster types.UID) tlsEntry {
+func (r *tlsCache) get(cluster cacheKey) tlsEntry {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.of[cluster]
 }
 
-func (r *tlsCache) put(cluster types.UID, now time.Time, as tlsEntry) keys {
+func (r *tlsCache) put(cluster cacheKey, now time.Time, as tlsEntry) keys {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for other, known := range r.of {
@@ -101,7 +113,7 @@ func (r *tlsCache) put(cluster types.UID, now time.Time, as tlsEntry) keys {
 
 func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
 	switch {
-	case want.Spec.TLS.Mode == etcdv1.Secrets:
+	case want.Spec.TLS.Mode == etcdv1.TLSModeSecrets:
 		return d.usersKeys(ctx, want)
 	case etcd.ClientsEncrypt(want):
 		return d.managedKeys(ctx, want)
@@ -110,7 +122,7 @@ func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, erro
 }
 
 func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
-	known, now := d.tlsCache.get(want.UID), d.now()
+	known, now := d.tlsCache.get(cacheKeyOf(want)), d.now()
 	if known.problem == "" && now.Sub(known.read) < secretsFresh && known.version == names(want) {
 		return known.keys, nil
 	}
@@ -118,7 +130,7 @@ func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys,
 	if err != nil {
 		return keys{}, err // unknown must not be cached as valid
 	}
-	return d.tlsCache.put(want.UID, now, tlsEntry{keys: k, version: names(want)}), nil
+	return d.tlsCache.put(cacheKeyOf(want), now, tlsEntry{keys: k, version: names(want)}), nil
 }
 
 // managedKeys reads the issued Secrets from the cache; a missing one is about to be issued.
@@ -141,7 +153,7 @@ func (d *Driver) managedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (key
 			authorities, version = append(authorities, s), version+" "+s.ResourceVersion
 		}
 	}
-	known, now := d.tlsCache.get(want.UID), d.now()
+	known, now := d.tlsCache.get(cacheKeyOf(want)), d.now()
 	if known.version == version && now.Sub(known.read) < time.Hour {
 		return known.keys, nil
 	}
@@ -151,7 +163,7 @@ func (d *Driver) managedKeys(ctx context.Context, want *etcdv1.EtcdCluster) (key
 		w := etcd.Trusting(want, etcd.World{}, authorities)
 		k.trust, k.revocation, k.bundles = w.Trust, w.Revocation, w.Bundles
 	}
-	return d.tlsCache.put(want.UID, now, tlsEntry{keys: k, version: version}), nil
+	return d.tlsCache.put(cacheKeyOf(want), now, tlsEntry{keys: k, version: version}), nil
 }
 
 // issuedSecret returns the Secret, which callers must not change, or nil if it does not exist.
@@ -167,9 +179,10 @@ func (d *Driver) issuedSecret(ctx context.Context, want *etcdv1.EtcdCluster, nam
 	return s, nil
 }
 
-// names are the names of users' own Secrets; a changed name invalidates the cache.
+// names are the names of users' own Secrets, and the names that their certificates need. A changed
+// name invalidates the cache.
 func names(want *etcdv1.EtcdCluster) string {
-	var all []string
+	all := []string{namesForPeers(want).caller}
 	for _, u := range secretRefs(want) {
 		all = append(all, u.name)
 	}

@@ -22,7 +22,8 @@ func readLogs(want *etcdv1.EtcdCluster, p parts, responses map[string]answer, me
 			m.Pod.Snapshots = etcd.Snapshots(found.Annotations[etcd.AnnotationSnapshots])
 			lastWords = pod.Of(found, etcd.Name).LastTerminationMessage
 		}
-		m.Volume.Spoiled = m.Bootstrap == etcd.BootstrapDisabled && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
+		hidden := p.pods[m.Name] != nil && etcd.HidesData(p.pods[m.Name].Spec)
+		m.Volume.Spoiled = !hidden && m.Bootstrap == etcd.BootstrapDisabled && !m.Pod.Ready && etcd.Diagnose(lastWords) != ""
 		m.OldLog = etcd.OldLog(want, *m, responses[m.Name].status.GetStorageVersion(), lastWords)
 		if words := etcd.FatalMessage(lastWords); words != "" && !m.Pod.Ready {
 			if m.Pod.LastWords = words; m.Pod.Detail != "" {

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,10 +68,14 @@ func (d *Driver) ownKeys(ctx context.Context, want *etcdv1.EtcdCluster, now time
 			return keys{}, fmt.Errorf("cannot read the Secret %q: %w", u.name, err)
 		}
 		h := userSecret{secretRef: u, secret: s, legacy: isLegacy(s, u)}
-		h.problem = h.validate(apierrors.IsNotFound(err), now)
+		h.problem = cmp.Or(h.validate(apierrors.IsNotFound(err), now), h.unpeered(namesForPeers(want)))
 		all = append(all, h)
 	}
-	return combine(all), nil
+	k := combine(all)
+	if k.problem == "" {
+		k.problem = untrusted(all, want.Spec.Size > 1)
+	}
+	return k, nil
 }
 
 // combine returns the keys of all Secrets. etcd's flags support one kind of key names.
@@ -82,7 +87,7 @@ func combine(all []userSecret) keys {
 			h.problem = h.problemf("has other keys than the rest. Use tls.crt, tls.key and ca.crt in all of them.")
 		}
 		k.problem = cmp.Or(k.problem, h.problem)
-		k.legacy = k.legacy || h.legacy
+		k.legacy, k.unknown = k.legacy || h.legacy, k.unknown || len(h.secret.Data[h.keyNames().certificate]) == 0
 		if h.field == "peer" && h.problem == "" {
 			k.peers, _ = configure(bundleOf(h.secret, h.keyNames())) // it has been validated
 		}
@@ -137,4 +142,21 @@ func (h userSecret) validate(absent bool, now time.Time) string {
 		return h.problemf("has a certificate that expired on %s. Renew it.", pair.Leaf.NotAfter.UTC().Format(time.DateOnly))
 	}
 	return ""
+}
+
+// unpeered describes why members would refuse each other with a valid peer certificate.
+func (h userSecret) unpeered(names peerNames) string {
+	if h.field != "peer" {
+		return ""
+	}
+	b := bundleOf(h.secret, h.keyNames())
+	pair, err := tls.X509KeyPair(b.certificate, b.key)
+	if err != nil {
+		return ""
+	}
+	lacks := names.missing(pair.Leaf)
+	if lacks == "" {
+		return ""
+	}
+	return h.problemf("has a certificate for %s, with which etcd's members refuse each other. Issue it for %q too.", strings.Join(pair.Leaf.DNSNames, ", "), lacks)
 }

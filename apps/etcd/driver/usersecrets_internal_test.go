@@ -92,7 +92,7 @@ func TestValidateUserSecret(t *testing.T) {
 
 func withOwnSecrets() *etcdv1.EtcdCluster {
 	want := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "e", Namespace: "ns", UID: "uid"}}
-	want.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}
+	want.Spec.TLS = etcdv1.TLSSpec{Mode: etcdv1.TLSModeSecrets, Secrets: &etcdv1.TLSSecrets{Peer: "p", Server: "s", Client: "c"}}
 	return want
 }
 
@@ -122,8 +122,9 @@ func TestUnreadableSecretsAreNotCached(t *testing.T) {
 // Valid Secrets are cached for a while, and a problem ends as soon as the Secret is corrected.
 func TestCorrectedSecretIsUsedAtOnce(t *testing.T) {
 	var reads int
+	shared := data(t, noon.Add(time.Hour), standardKeys)
 	secret := func(name string) *corev1.Secret {
-		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: data(t, noon.Add(time.Hour), standardKeys)}
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Data: shared}
 	}
 	live := interceptor.NewClient(fake.NewClientBuilder().WithObjects(secret("p"), secret("s")).Build(), interceptor.Funcs{
 		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {

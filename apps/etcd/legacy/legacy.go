@@ -1,7 +1,7 @@
 // Package legacy converts between the legacy API v1beta2 and v1 without loss. The status of one
 // version keeps what the other cannot express. The API server keeps the status over every write
 // of the object and drops it from a new object. A client can therefore neither lose nor forge it
-// (docs/adr/0023-what-a-version-cannot-say-is-in-its-status.md).
+// (docs/adr/0023-the-status-keeps-what-a-version-cannot-express.md).
 package legacy
 
 import (
@@ -166,7 +166,7 @@ func fromLegacy(cluster string, in v1beta2.ClusterSpec) etcdv1.EtcdClusterSpec {
 	out := etcdv1.EtcdClusterSpec{
 		Size: in.Size, Repository: in.Repository, Paused: in.Paused,
 		Version: strings.TrimPrefix(in.Version, "v"),
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse(defaultSize))},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.MediumEphemeral, Size: new(resource.MustParse(defaultSize))},
 		TLS:     tlsFromLegacy(in.TLS),
 
 		Rebalance: etcdv1.RebalanceManual, // the API server's default for a v1 object
@@ -191,7 +191,7 @@ func podFromLegacy(out *etcdv1.EtcdClusterSpec, cluster string, in *v1beta2.PodP
 	}
 	out.ClusterDomain = strings.Trim(in.ClusterDomain, ".")
 	if claim := in.PersistentVolumeClaimSpec; claim != nil {
-		out.Storage.Medium, out.Storage.StorageClassName = etcdv1.Persistent, claim.StorageClassName
+		out.Storage.Medium, out.Storage.StorageClassName = etcdv1.MediumPersistent, claim.StorageClassName
 		if size, ok := claim.Resources.Requests[corev1.ResourceStorage]; ok {
 			out.Storage.Size = &size
 		}
@@ -217,9 +217,9 @@ func tlsFromLegacy(in *v1beta2.TLSPolicy) etcdv1.TLSSpec {
 		}
 	}
 	if s == (etcdv1.TLSSecrets{}) {
-		return etcdv1.TLSSpec{Mode: etcdv1.Disabled}
+		return etcdv1.TLSSpec{Mode: etcdv1.TLSModeDisabled}
 	}
-	return etcdv1.TLSSpec{Mode: etcdv1.Secrets, Secrets: &s}
+	return etcdv1.TLSSpec{Mode: etcdv1.TLSModeSecrets, Secrets: &s}
 }
 
 // toLegacy converts as much of a v1 spec as the legacy API can express.
@@ -229,7 +229,7 @@ func toLegacy(in etcdv1.EtcdClusterSpec) v1beta2.ClusterSpec {
 		Affinity: in.Pod.Affinity, Tolerations: in.Pod.Tolerations, Resources: in.Pod.Resources,
 		EtcdEnv: in.Pod.Env, SecurityContext: in.Pod.SecurityContext, ClusterDomain: in.ClusterDomain,
 	}
-	if in.Storage.Medium == etcdv1.Persistent || in.Storage.Medium == "" {
+	if in.Storage.Medium == etcdv1.MediumPersistent || in.Storage.Medium == "" {
 		pod.PersistentVolumeClaimSpec = claim(in.Storage)
 	}
 	out := v1beta2.ClusterSpec{

@@ -156,7 +156,7 @@ func FuzzNothingIsLost(f *testing.F) {
 func TestAnnotationsAreIgnored(t *testing.T) {
 	in := filled(1)
 	plain := hop(t, legacy.ToV1, in)
-	in.Annotations["etcd.database.coreos.com/v1"] = `{"spec":{"size":99},"status":{"memory":{"token":"t"}}}`
+	in.Annotations["etcd.database.coreos.com/v1"] = `{"spec":{"size":99},"status":{"bootstrap":{"token":"t"}}}`
 	got := hop(t, legacy.ToV1, in)
 	differs(t, 1, "the spec", plain.Spec, got.Spec)
 	differs(t, 1, "the status", plain.Status, got.Status)
@@ -211,8 +211,8 @@ func TestLegacyManifest(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := etcdv1.EtcdClusterSpec{
-		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.Disabled},
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Ephemeral, Size: new(resource.MustParse("8Gi"))}, Rebalance: etcdv1.RebalanceManual,
+		Size: 3, Version: "3.2.13", TLS: etcdv1.TLSSpec{Mode: etcdv1.TLSModeDisabled},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.MediumEphemeral, Size: new(resource.MustParse("8Gi"))}, Rebalance: etcdv1.RebalanceManual,
 	}
 	if diff := cmp.Diff(want, got.Spec); diff != "" || got.APIVersion != "etcd.database.coreos.com/v1" {
 		t.Errorf("%s %s", got.APIVersion, diff)
@@ -237,10 +237,12 @@ func TestFromLegacy(t *testing.T) {
 			}},
 		"Claim": {"a claim means volumes", func(s *v1beta2.ClusterSpec) {
 			s.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
-		}, func(s etcdv1.EtcdClusterSpec) bool { return s.Storage.Medium == etcdv1.Persistent }},
+		}, func(s etcdv1.EtcdClusterSpec) bool { return s.Storage.Medium == etcdv1.MediumPersistent }},
 		"TLS": {"static secrets are the user's own", func(s *v1beta2.ClusterSpec) {
 			s.TLS = &v1beta2.TLSPolicy{Static: &v1beta2.StaticTLS{Member: &v1beta2.MemberSecret{PeerSecret: "p"}}}
-		}, func(s etcdv1.EtcdClusterSpec) bool { return s.TLS.Mode == etcdv1.Secrets && s.TLS.Secrets.Peer == "p" }},
+		}, func(s etcdv1.EtcdClusterSpec) bool {
+			return s.TLS.Mode == etcdv1.TLSModeSecrets && s.TLS.Secrets.Peer == "p"
+		}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -265,8 +267,8 @@ func write(t *testing.T, spec etcdv1.EtcdClusterSpec, edit func(*v1beta2.Cluster
 // A manifest without the fields that have a default leaves the release and the volumes
 // of a cluster as they are.
 func TestOmittedDefaultChangesNothing(t *testing.T) {
-	spec := etcdv1.EtcdClusterSpec{Size: 3, Version: "3.6.16", TLS: etcdv1.TLSSpec{Mode: etcdv1.Managed},
-		Storage: etcdv1.StorageSpec{Medium: etcdv1.Persistent, Size: new(resource.MustParse("20Gi"))}}
+	spec := etcdv1.EtcdClusterSpec{Size: 3, Version: "3.6.16", TLS: etcdv1.TLSSpec{Mode: etcdv1.TLSModeManaged},
+		Storage: etcdv1.StorageSpec{Medium: etcdv1.MediumPersistent, Size: new(resource.MustParse("20Gi"))}}
 	got, err := write(t, spec, func(s *v1beta2.ClusterSpec) {
 		*s = v1beta2.ClusterSpec{Size: 5, Pod: &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}}
 	})
@@ -283,7 +285,7 @@ func TestOmittedDefaultChangesNothing(t *testing.T) {
 
 // What the schema of v1beta2 cannot see is refused by the conversion.
 func TestChangesForbiddenInV1AreRefused(t *testing.T) {
-	managed := etcdv1.EtcdClusterSpec{TLS: etcdv1.TLSSpec{Mode: etcdv1.Managed}, Storage: etcdv1.StorageSpec{Medium: etcdv1.Memory}}
+	managed := etcdv1.EtcdClusterSpec{TLS: etcdv1.TLSSpec{Mode: etcdv1.TLSModeManaged}, Storage: etcdv1.StorageSpec{Medium: etcdv1.MediumMemory}}
 	image := managed
 	image.Image, image.Version = "etcd:mine", "3.6.16"
 	cases := map[string]struct {

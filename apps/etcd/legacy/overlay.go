@@ -113,8 +113,8 @@ func statusToLegacy(in *etcdv1.EtcdCluster) v1beta2.ClusterStatus {
 
 // phases maps to the legacy phases. Failed is terminal in the legacy API, so no phase maps to it.
 var phases = map[etcdv1.Phase]string{
-	etcdv1.Creating: "Creating", etcdv1.Running: running, etcdv1.Degraded: running,
-	etcdv1.Unavailable: running, etcdv1.Deleting: running,
+	etcdv1.PhaseCreating: "Creating", etcdv1.PhaseRunning: running, etcdv1.PhaseDegraded: running,
+	etcdv1.PhaseUnavailable: running, etcdv1.PhaseDeleting: running,
 }
 
 const running = "Running"

@@ -24,23 +24,33 @@ func (m *Model) Break(_ time.Time, rng *rand.Rand) string {
 // is false while its bootstrap ConfigMap permits a start without data: see the planner's package
 // comment about the window before it is disabled. No operator is down for that long.
 func (m *Model) mayLoseData(name string) bool {
-	const moment = 80 * time.Second
-	e, ok := m.entry(name)
-	if m.bootstraps[name].mode != etcd.BootstrapDisabled && (!ok || !e.joined || m.clock.Sub(e.since) < moment) {
+	if m.mayStartEmpty(name) {
 		return false
 	}
 	kept := m.voters(func(e entry) bool {
-		d, p := m.disks[e.name], m.pods[e.name]
-		goes := (m.volatile || d != nil && d.terminating) && (p == nil || p.leaving || m.held[e.name] > 0) // its data is deleted with its pod
-		return e.name != name && !goes && d != nil && d.identity == e.id && d.index > 0
+		d := m.disks[e.name]
+		return e.name != name && !m.loses(e.name) && d != nil && d.identity == e.id && d.index > 0
 	})
 	return len(m.list) > 0 && kept >= m.quorum()
+}
+
+// loses reports that the member's data is about to be deleted with its pod.
+func (m *Model) loses(name string) bool {
+	p := m.pods[name]
+	return m.needsPod(name) && (p == nil || p.leaving || m.held[name] > 0)
+}
+
+// mayStartEmpty reports that the member may still start without data.
+func (m *Model) mayStartEmpty(name string) bool {
+	const moment = 80 * time.Second
+	e, ok := m.entry(name)
+	return m.bootstraps[name].mode != etcd.BootstrapDisabled && (!ok || !e.joined || m.clock.Sub(e.since) < moment)
 }
 
 // needsPod reports that the data is deleted with the pod.
 func (m *Model) needsPod(name string) bool {
 	d := m.disks[name]
-	return m.volatile || d != nil && d.terminating
+	return m.volatile || d != nil && d.doomed()
 }
 
 func (m *Model) losePod(name string, _ *rand.Rand) string {
@@ -74,7 +84,7 @@ func (m *Model) wipeDisk(name string, _ *rand.Rand) string {
 		return ""
 	}
 	if d := m.disks[name]; d != nil {
-		*d = disk{}
+		*d = disk{removing: d.removing}
 		m.pods[name].up = false
 	}
 	return "the data directory of " + name + " is wiped"
@@ -85,8 +95,8 @@ func (m *Model) endPod(name string, _ *rand.Rand) string {
 		return ""
 	}
 	m.pods[name].up, m.pods[name].ended = false, true
-	if d := m.disks[name]; d != nil && d.terminating {
-		m.loseDisks(name)
+	if d := m.disks[name]; d != nil && d.doomed() {
+		m.loseData(name)
 	}
 	if m.volatile {
 		m.disks[name] = &disk{}
@@ -99,7 +109,7 @@ func (m *Model) loseNode(name string, rng *rand.Rand) string {
 		return ""
 	}
 	m.removePod(name)
-	if _, ok := m.sets[name]; ok {
+	if _, ok := m.sets[name]; ok && m.rejection(name) == "" {
 		m.createPod(name)
 		m.schedule(name, rng)
 		m.pods[name].nodeless = max(m.pods[name].nodeless, rng.IntN(90))
@@ -125,7 +135,8 @@ func temporary(what string, with func(*pod)) func(*Model, string, *rand.Rand) st
 }
 
 func (m *Model) byHandRemoved(name string, _ *rand.Rand) string {
-	if m.voters(anyEntry) < 3 || m.RemoveByHand(name) != nil {
+	n, stay := m.voters(anyEntry), m.voters(func(e entry) bool { return e.name != name && !m.loses(e.name) })
+	if n < 3 || stay <= (n-1)/2 || m.RemoveByHand(name) != nil {
 		return ""
 	}
 	return "a user removes " + name + " with etcdctl"
@@ -133,8 +144,8 @@ func (m *Model) byHandRemoved(name string, _ *rand.Rand) string {
 
 func (m *Model) byHandAdded(_ string, rng *rand.Rand) string {
 	role := []etcd.Role{etcd.Learner, etcd.Voter}[rng.IntN(2)]
-	n := m.voters(anyEntry)
-	if !m.hasQuorum() || role == etcd.Voter && m.voters(m.connected) < (n+1)/2+1 {
+	n, stay := m.voters(anyEntry), func(e entry) bool { return m.connected(e) && !m.loses(e.name) }
+	if !m.hasQuorum() || role == etcd.Voter && m.voters(stay) < (n+1)/2+1 {
 		return ""
 	}
 	name, err := m.AddByHand(role)
@@ -209,4 +220,20 @@ func (m *Model) LoseSet(name string) {
 func (m *Model) LoseVolume(name string) {
 	m.removePod(name)
 	m.loseDisks(name)
+}
+
+// LoseNode disconnects the member's node for good: its pod stays, and nothing answers.
+func (m *Model) LoseNode(name string) {
+	if p, ok := m.pods[name]; ok {
+		p.cut, p.illTicks = true, forever
+	}
+}
+
+// LosePlace removes the member's pod, and no node has room for the next one.
+func (m *Model) LosePlace(name string) {
+	m.removePod(name)
+	if _, ok := m.sets[name]; ok {
+		m.createPod(name)
+		m.pods[name].nodeless = forever
+	}
 }

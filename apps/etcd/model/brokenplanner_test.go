@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/apps/etcd"
@@ -35,7 +36,7 @@ func (p openDoors) Resources(want *etcdv1.EtcdCluster, seen etcd.World) ([]lifec
 	objects, err := p.Planner.Resources(want, seen)
 	for _, obj := range objects {
 		if c, ok := obj.(*corev1.ConfigMap); ok && etcd.BootstrapModeOf(c) == etcd.BootstrapDisabled {
-			c.Data["door"] = string(etcd.BootstrapJoin)
+			c.Data["bootstrap"] = string(etcd.BootstrapJoin)
 		}
 	}
 	return objects, err
@@ -46,6 +47,19 @@ func (p openDoors) Next(want *etcdv1.EtcdCluster, seen etcd.World, now time.Time
 		seen.Members[i].Bootstrap = etcd.BootstrapDisabled // and assumes that they are disabled
 	}
 	return p.Planner.Next(want, seen, now)
+}
+
+// anyEviction lets drains evict pods that are not ready, although they may serve.
+type anyEviction struct{ etcd.Planner }
+
+func (p anyEviction) Resources(want *etcdv1.EtcdCluster, seen etcd.World) ([]lifecycle.Object, error) {
+	objects, err := p.Planner.Resources(want, seen)
+	for _, obj := range objects {
+		if b, ok := obj.(*policyv1.PodDisruptionBudget); ok {
+			b.Spec.UnhealthyPodEvictionPolicy = new(policyv1.AlwaysAllow)
+		}
+	}
+	return objects, err
 }
 
 func TestSimulatorDetectsBrokenPlanners(t *testing.T) {
@@ -59,6 +73,7 @@ func TestSimulatorDetectsBrokenPlanners(t *testing.T) {
 		want   string
 	}{
 		"OpenDoors":   {"a member without data must not come back", func(l *sim.Scenario[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = openDoors{} }, "old identity"},
+		"AnyEviction": {"a drain must not evict what may serve", func(l *sim.Scenario[*etcdv1.EtcdCluster, etcd.World]) { l.Planner = anyEviction{} }, "lets a drain evict"},
 		"HalfRemoved": {"what etcd has removed must go from Kubernetes", rule("MemberRemoved"), "settled, but"},
 		"HalfAdded":   {"what etcd has added must come to Kubernetes", rule("MemberAdded"), "settled, but"},
 		"NoPromotion": {"a learner must get its vote", rule("LearnerCaughtUp"), "settled, but"},

@@ -95,6 +95,8 @@ func (m modelled) RespellURL(t *testing.T, member string) {
 	m.Await(t, "a user respells the URL of "+member, func() error { return m.model.RespellURL(member) })
 }
 
+func (m modelled) RaiseCorrupt(_ *testing.T, member string) { m.model.RaiseCorrupt(member) }
+
 func (m modelled) RemoveByHand(t *testing.T, member string) {
 	t.Helper()
 	m.Await(t, "a user removes "+member, func() error { return m.model.RemoveByHand(member) })

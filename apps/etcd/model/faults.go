@@ -20,7 +20,11 @@ type fault struct {
 var faults = []fault{
 	{deletedPod, (*Model).losePod}, {deletedPod, (*Model).losePod},
 	{[]string{"pod-delete-background-all", "pod-force-delete-all"}, (*Model).loseAllPods},
-	{[]string{"node-off", "node-drain"}, (*Model).loseNode},
+	{[]string{"node-off"}, (*Model).loseNode},
+	{[]string{"pod-evict"}, (*Model).evictPod},
+	{[]string{"node-drain"}, (*Model).drain},
+	{[]string{"node-blind"}, temporary("serves, and its node does not report", func(p *pod) { p.blind = true })},
+	{nil, (*Model).blindNodes},
 	{nil, (*Model).loseDisk}, {nil, (*Model).wipeDisk},
 	{[]string{"pod-edit-deadline"}, (*Model).endPod},
 	{[]string{"statefulset-delete-background", "statefulset-delete-foreground", "statefulset-delete-background-all"}, (*Model).loseSet},
@@ -34,11 +38,16 @@ var faults = []fault{
 	{deletedClaim, (*Model).deleteOneClaim},
 	{[]string{"persistentvolumeclaim-delete-background-all"}, (*Model).deleteAllClaims},
 	{[]string{"statefulset-edit-replicas-zero"}, (*Model).scaleSet},
-	{[]string{"statefulset-edit-image", "statefulset-edit-node-selector", "statefulset-edit-template-labels"}, (*Model).editSet},
+	{[]string{"statefulset-edit-image", "statefulset-edit-node-selector", "statefulset-edit-service-account", "statefulset-edit-init-container", "statefulset-edit-template-labels"}, (*Model).editSet},
+	{[]string{"statefulset-edit-sidecar"}, (*Model).addSidecar},
+	{nil, (*Model).annotateSet},
+	{[]string{"statefulset-edit-replicas-two"}, (*Model).doubleSet},
+	{[]string{"statefulset-edit-rolling"}, (*Model).rollSet},
 	{[]string{"statefulset-delete-orphan"}, (*Model).orphanSet},
 	{[]string{"etcd-respell-url", "etcd-misdirect-url"}, (*Model).respell},
 	{[]string{"pod-strip-labels", "pod-edit-renamed"}, (*Model).stripPod},
 	{strippedClaim, (*Model).stripClaim},
+	{nil, (*Model).restoreClaim},
 	{[]string{"pod-kill"}, (*Model).killPod},
 	{[]string{"pod-kill-all"}, (*Model).killAllPods},
 	{[]string{"pod-add-finalizer"}, (*Model).holdPod},
@@ -46,10 +55,11 @@ var faults = []fault{
 	{nil, (*Model).takeName},
 	{[]string{"node-cordon"}, (*Model).closeZone},
 	{[]string{"etcd-move-leader"}, (*Model).moveLeader},
+	{nil, (*Model).refusePods},
 }
 
 var (
-	deletedPod    = []string{"pod-delete-background", "pod-delete-foreground", "pod-delete-orphan", "pod-force-delete", "pod-evict"}
+	deletedPod    = []string{"pod-delete-background", "pod-delete-foreground", "pod-delete-orphan", "pod-force-delete"}
 	strippedClaim = []string{"persistentvolumeclaim-strip-labels"}
 	deletedClaim  = []string{
 		"persistentvolumeclaim-delete-background", "persistentvolumeclaim-delete-foreground", "persistentvolumeclaim-delete-orphan",

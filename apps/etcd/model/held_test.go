@@ -84,3 +84,21 @@ func TestLostMemberIsReplacedWhileLearnerRemovalIsHeld(t *testing.T) {
 	replaced(t, s, "e-1")
 	s.Until(t, lifecycle.OutcomeSettled, "AsDeclared")
 }
+
+// A member whose node does not return is replaced while a change of the spec is held, and not given the change.
+func TestLostNodeIsReplacedWhileChangeIsHeld(t *testing.T) {
+	for name, lose := range map[string]func(*model.Model, string){"Silent": (*model.Model).LoseNode, "NoOtherNode": (*model.Model).LosePlace} {
+		t.Run(name, func(t *testing.T) {
+			s, m := held(t, func(step lifecycle.Step) bool { return step.Class.IsDisruptive() })
+			s.Want.Spec.Pod.PriorityClassName = "high"
+			s.Until(t, lifecycle.OutcomeWait, lifecycle.ReasonHeldByPolicy)
+			lose(m, "e-1")
+			replaced(t, s, "e-1")
+			if slices.ContainsFunc(s.Steps, func(step lifecycle.Step) bool { return step.Name == etcd.Restart }) {
+				t.Errorf("a member was restarted: %v", s.Steps)
+			}
+			s.Hold = nil
+			s.Until(t, lifecycle.OutcomeSettled, "AsDeclared")
+		})
+	}
+}

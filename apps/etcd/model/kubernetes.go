@@ -23,13 +23,15 @@ type pod struct {
 	nodeless          int // ticks without a node
 
 	// cut is disconnected from all members and the operator, unseen from the operator only; slow
-	// copies nothing; lies reports the opposite of its health. Each lasts illTicks.
-	cut, unseen, slow, lies bool
-	illTicks                int
+	// copies nothing; lies reports the opposite of its health; blind serves, and is not ready in
+	// the API, because its node cannot report. Each lasts illTicks.
+	cut, unseen, slow, lies, blind bool
+	illTicks                       int
 
 	// badImage cannot be pulled; orphaned has lost its StatefulSet and continues to run;
-	// stripped has lost its labels.
-	badImage, orphaned, stripped bool
+	// stripped has lost its labels; sidecar has a container that cannot start beside etcd;
+	// relabelled was created before its template got its present labels.
+	badImage, orphaned, stripped, sidecar, relabelled bool
 
 	// unpublished serves no client: it got its data as a snapshot, and no entry since.
 	unpublished bool
@@ -49,6 +51,9 @@ func (p *pod) observed(ready bool) etcd.Pod {
 		Revision: p.revision, Version: p.version, Exposure: p.exposure, Node: "node-" + p.zone, Zone: p.zone, Since: p.since,
 		Snapshots: p.snapshots, Stripped: p.stripped,
 	}
+	if p.sidecar && p.nodeless == 0 {
+		seen.OtherContainer = "container s: image not found"
+	}
 	switch {
 	case p.nodeless > 0:
 		seen.Trouble, seen.Detail, seen.Node, seen.Zone = lifecycle.PodProblemUnschedulable, "no node is free", "", ""
@@ -64,12 +69,17 @@ func (p *pod) observed(ready bool) etcd.Pod {
 func (m *Model) Tick(now time.Time, rng *rand.Rand) {
 	m.clock = now
 	m.tickHeld()
+	m.refusing = max(0, m.refusing-1)
 	m.tickZones()
+	m.tickTrial(rng)
+	for _, name := range keys(m.sets) {
+		m.roll(name)
+	}
 	for _, name := range keys(m.pods) {
 		m.tickPod(name, m.pods[name], rng)
 	}
 	for _, name := range keys(m.sets) {
-		if _, ok := m.pods[name]; !ok && !m.tampered[name].scaledToZero && rng.IntN(2) == 0 {
+		if _, ok := m.pods[name]; !ok && m.taken[name] != podKind && !m.tampered[name].scaledToZero && m.rejection(name) == "" && rng.IntN(2) == 0 {
 			m.createPod(name)
 			m.schedule(name, rng)
 		}
@@ -85,9 +95,9 @@ func (m *Model) createPod(name string) {
 	s := m.sets[name]
 	m.pods[name] = &pod{
 		version: s.Version, revision: s.Revision, exposure: s.Exposure, since: m.clock, snapshots: s.Snapshots,
-		badImage: m.tampered[name].badImage,
+		badImage: m.tampered[name].badImage || missing(s.Version), sidecar: m.tampered[name].sidecar,
 	}
-	if d := m.disks[name]; !m.volatile && (d == nil || d.terminating) {
+	if d := m.disks[name]; !m.volatile && (d == nil || d.doomed()) {
 		m.pods[name].nodeless = forever // no pod is scheduled without its claim
 	}
 	if m.volatile {
@@ -102,8 +112,8 @@ func (m *Model) tickPod(name string, p *pod, rng *rand.Rand) {
 	switch {
 	case p.illTicks > 0:
 		p.illTicks--
-	case p.cut || p.unseen || p.slow || p.lies:
-		p.cut, p.unseen, p.slow, p.lies = false, false, false, false
+	case p.cut || p.unseen || p.slow || p.lies || p.blind:
+		p.cut, p.unseen, p.slow, p.lies, p.blind = false, false, false, false, false
 	}
 	switch {
 	case !owned && !p.orphaned || p.leaving:
@@ -134,8 +144,20 @@ func (m *Model) startUp(name string, p *pod) {
 // a deleted claim.
 func (m *Model) removePod(name string) {
 	delete(m.pods, name)
-	if d := m.disks[name]; m.volatile || d != nil && d.terminating {
+	if d := m.disks[name]; m.volatile || d != nil && d.doomed() {
+		m.loseData(name)
+	}
+}
+
+// loseData removes the data, and the claim, unless only its PersistentVolume was lost, or it was created again.
+func (m *Model) loseData(name string) {
+	switch d := m.disks[name]; {
+	case d == nil || d.terminating || d.gone || !d.doomed():
 		m.loseDisks(name)
+	case d.unbound:
+		*d = disk{unbound: true, removing: d.removing}
+	default:
+		*d = disk{recreated: m.pods[name] != nil, restored: true}
 	}
 }
 

@@ -3,6 +3,7 @@ package model_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -26,15 +27,15 @@ func cluster(rng *rand.Rand) *etcdv1.EtcdCluster {
 	c.Name, c.Namespace, c.UID = "e", "ns", "b6b1a3a0"
 	size := resource.MustParse("1Gi")
 	c.Spec.Size, c.Spec.Storage.Size = 1+2*int32(rng.IntN(3)), &size
-	c.Spec.TLS.Mode = etcdv1.Disabled
+	c.Spec.TLS.Mode = etcdv1.TLSModeDisabled
 	c.Spec.Version = upgrades[rng.IntN(2)]
 	if rng.IntN(2) == 0 {
 		c.Spec.Rebalance = etcdv1.RebalanceAutomatic
 	}
 	if rng.IntN(4) == 0 {
-		c.Spec.Storage.Medium = etcdv1.Memory
+		c.Spec.Storage.Medium = etcdv1.MediumMemory
 	} else if rng.IntN(2) == 0 {
-		c.Spec.Storage.Retention = etcdv1.Delete
+		c.Spec.Storage.Retention = etcdv1.RetentionDelete
 	}
 	return c
 }
@@ -52,11 +53,11 @@ func edit(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 	case 1:
 		want.Spec.Pod.PriorityClassName = fmt.Sprintf("class-%d", rng.IntN(3))
 	case 2:
-		if want.Spec.Storage.Medium != etcdv1.Memory {
+		if want.Spec.Storage.Medium != etcdv1.MediumMemory {
 			size := want.Spec.Storage.Size.DeepCopy()
 			size.Add(resource.MustParse("1Gi"))
 			want.Spec.Storage.Size = &size
-			want.Spec.Storage.Retention = []etcdv1.Retention{etcdv1.Delete, etcdv1.Retain}[rng.IntN(2)]
+			want.Spec.Storage.Retention = []etcdv1.Retention{etcdv1.RetentionDelete, etcdv1.RetentionRetain}[rng.IntN(2)]
 		}
 	default:
 		want.Spec.Size = []int32{1, 2, 3, 3, 4, 5, 7}[rng.IntN(7)]
@@ -66,6 +67,7 @@ func edit(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 // kept checks that a settled cluster has exactly the wanted members, with their data and the wanted
 // version, with disabled bootstrap ConfigMaps, and no other objects.
 func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
+	seen.Members = slices.DeleteFunc(slices.Clone(seen.Members), func(m etcd.Member) bool { return etcd.KeptVolume(seen, m) })
 	if len(seen.Members) != int(want.Spec.Size) || !seen.Listed {
 		return fmt.Errorf("%d members, wanted %d: %+v", len(seen.Members), want.Spec.Size, seen.Members)
 	}
@@ -74,10 +76,10 @@ func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
 		if !whole || m.Bootstrap != etcd.BootstrapDisabled || m.Pod.Revision != etcd.Revision(want) || m.Version != want.Status.Version.Target {
 			return fmt.Errorf("%s is not as wanted: %+v", m.Name, m)
 		}
-		if want.Spec.Storage.Medium != etcdv1.Memory && m.Volume.Size != want.Spec.Storage.Size.Value() {
+		if want.Spec.Storage.Medium != etcdv1.MediumMemory && m.Volume.Size != want.Spec.Storage.Size.Value() {
 			return fmt.Errorf("the volume of %s has %d bytes", m.Name, m.Volume.Size)
 		}
-		if m.Volume.Owned == etcd.Retains(want) && want.Spec.Storage.Medium != etcdv1.Memory {
+		if m.Volume.Owned == etcd.Retains(want) && want.Spec.Storage.Medium != etcdv1.MediumMemory {
 			return fmt.Errorf("the volume of %s is owned: %t", m.Name, m.Volume.Owned)
 		}
 	}
@@ -86,18 +88,18 @@ func kept(want *etcdv1.EtcdCluster, seen etcd.World) error {
 
 func life() sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	return sim.Scenario[*etcdv1.EtcdCluster, etcd.World]{
-		Planner: etcd.Planner{},
+		Planner: lifecycle.Strict[*etcdv1.EtcdCluster, etcd.World](etcd.Planner{}, etcd.Steps()),
 		Gates:   etcd.Gates(),
 		Begin: func(rng *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
 			c := cluster(rng)
-			return c, model.New(c.Spec.Storage.Medium == etcdv1.Memory)
+			return c, model.New(c.Spec.Storage.Medium == etcdv1.MediumMemory)
 		},
 		Edit: edit, Kept: kept, FaultTicks: 150, ConvergeTicks: 1500,
 	}
 }
 
-// TestLives simulates ten thousand runs, or fewer with -short.
-func TestLives(t *testing.T) {
+// TestScenarios simulates ten thousand runs, or fewer with -short.
+func TestScenarios(t *testing.T) {
 	count := 10_000
 	if testing.Short() {
 		count = 500
@@ -107,7 +109,7 @@ func TestLives(t *testing.T) {
 	t.Logf("%d lives in %s", count, time.Since(began).Round(time.Second))
 }
 
-func TestTheSameSeedIsTheSameLife(t *testing.T) {
+func TestSameSeedGivesSameResult(t *testing.T) {
 	for seed := uint64(1); seed <= 20; seed++ {
 		if diff := cmp.Diff(sim.Run(life(), seed).Transcript, sim.Run(life(), seed).Transcript); diff != "" {
 			t.Fatalf("seed %d lived two lives: %s", seed, diff)
@@ -116,7 +118,7 @@ func TestTheSameSeedIsTheSameLife(t *testing.T) {
 }
 
 // Runs from 3.3: members join as voters, until an upgrade permits learners.
-func TestLivesBeforeLearners(t *testing.T) {
+func TestScenariosBeforeLearners(t *testing.T) {
 	l := life()
 	begin := l.Begin
 	l.Begin = func(rng *rand.Rand) (*etcdv1.EtcdCluster, sim.Model[*etcdv1.EtcdCluster, etcd.World]) {
@@ -133,8 +135,8 @@ func TestLivesBeforeLearners(t *testing.T) {
 	sim.RunSeeds(t, l, 300)
 }
 
-// A cluster that is deleted at any time, with any faults, leaves only the retained volumes.
-func TestLivesThatEnd(t *testing.T) {
+// A cluster that is deleted at any time, with any faults, leaves only the retained volumes, and those of users.
+func TestScenariosWithDeletion(t *testing.T) {
 	l := life()
 	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
 		if want.DeletionTimestamp != nil {
@@ -150,7 +152,7 @@ func TestLivesThatEnd(t *testing.T) {
 		}
 		for _, m := range seen.Members {
 			left := m.Pod.Exists && !m.Set.Exists && (etcd.Volatile(want) || m.Volume.Terminating) // it was orphaned before
-			if m.Set.Exists || m.Volume.Exists && !etcd.Retains(want) && !left {
+			if m.Set.Exists || m.Volume.Exists && !m.Volume.Restored && !etcd.Retains(want) && !left {
 				return fmt.Errorf("%s is left: %+v", m.Name, m)
 			}
 		}
@@ -159,18 +161,25 @@ func TestLivesThatEnd(t *testing.T) {
 	sim.RunSeeds(t, l, 1000)
 }
 
-// TestLivesThatForget: a client deletes status.memory, as a backup does that restores objects without
+// TestScenariosWithLostStatus: a client deletes status.bootstrap, as a backup does that restores objects without
 // their status, also while the members form the cluster.
-func TestLivesThatForget(t *testing.T) {
+func TestScenariosWithLostStatus(t *testing.T) {
 	l := life()
 	l.Edit = func(want *etcdv1.EtcdCluster, rng *rand.Rand) {
-		if want.Status.Memory != nil && rng.IntN(4) == 0 {
-			want.Status.Memory, want.Status.Members = nil, nil
+		if want.Status.Bootstrap != nil && rng.IntN(4) == 0 {
+			want.Status.Bootstrap, want.Status.Members = nil, nil
 			return
 		}
 		edit(want, rng)
 	}
 	sim.RunSeeds(t, l, 500)
+}
+
+// TestScenariosThatReportDrift: drift that may stay delays no repair and no change.
+func TestScenariosThatReportDrift(t *testing.T) {
+	l := life()
+	l.ReportsDrift = true
+	sim.RunSeeds(t, l, 200)
 }
 
 // system runs the planner on the model without faults.
@@ -263,15 +272,15 @@ func TestStatusLostWhileForming(t *testing.T) {
 			s.want.Status = etcdv1.EtcdClusterStatus{}
 			s.want.Spec.Size = size
 			s.settles(t, lifecycle.OutcomeSettled, "AsDeclared")
-			if m := s.want.Status.Memory; len(m.InitialMembers) != 3 || !m.Formed {
-				t.Errorf("status.memory is %+v", m)
+			if m := s.want.Status.Bootstrap; len(m.InitialMembers) != 3 || !m.Formed {
+				t.Errorf("status.bootstrap is %+v", m)
 			}
 		})
 	}
 }
 
 // Steps of common changes, in their order.
-func TestJourneys(t *testing.T) {
+func TestStepsOfCommonChanges(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		size   int32
@@ -283,7 +292,7 @@ func TestJourneys(t *testing.T) {
 		"Shrink": {"etcd changes first", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Size = 2 },
 			[]string{"RemoveMember", "DeleteMember"}},
 		"Upgrade": {"followers first, then the leader, moved away", 3, func(c *etcdv1.EtcdCluster) { c.Spec.Version = "3.7" },
-			[]string{"Restart", "Restart", "MoveLeader", "Restart"}},
+			[]string{"StartTrial", "Restart", "DeleteTrial", "Restart", "MoveLeader", "Restart"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

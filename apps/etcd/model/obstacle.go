@@ -26,10 +26,25 @@ func (m *Model) LetGo() { clear(m.held) }
 
 // TakeName creates another application's ConfigMap with the name that the next member's would
 // have.
-func (m *Model) TakeName(name string) { m.taken[name] = true }
+func (m *Model) TakeName(name string) { m.taken[name] = configMap }
 
-// Mend implements sim.Mendable: it removes the finalizers.
-func (m *Model) Mend() { m.LetGo() }
+const (
+	configMap = "ConfigMap"
+	claim     = "PersistentVolumeClaim"
+	podKind   = "Pod"
+)
+
+// Mend implements sim.Mendable: it removes the finalizers, ends the refusals, and removes the StatefulSets
+// of members that users removed from etcd's list.
+func (m *Model) Mend() {
+	m.LetGo()
+	m.refusing = 0
+	for _, name := range keys(m.sets) {
+		if _, ok := m.entry(name); !ok && m.hasQuorum() {
+			m.LoseSet(name)
+		}
+	}
+}
 
 func (m *Model) tickHeld() {
 	for _, name := range keys(m.held) {
@@ -43,8 +58,12 @@ func (m *Model) obstacle(name string) etcd.Obstacle {
 	switch {
 	case m.held[name] > 0:
 		return etcd.Obstacle{Kind: "StatefulSet", Name: name, Going: true, Finalizers: "example.com/hold"}
-	case m.taken[name]:
-		return etcd.Obstacle{Kind: "ConfigMap", Name: etcd.BootstrapConfigName(name)}
+	case m.taken[name] == configMap:
+		return etcd.Obstacle{Kind: configMap, Name: etcd.BootstrapConfigName(name)}
+	case m.taken[name] == podKind && m.sets[name] != nil && m.pods[name] == nil:
+		return etcd.Obstacle{Kind: podKind, Name: name + "-0", Owner: "PodSet e"}
+	case m.taken[name] == claim && m.disks[name] == nil && !m.volatile:
+		return etcd.Obstacle{Kind: claim, Name: name}
 	}
 	return etcd.Obstacle{}
 }
@@ -69,10 +88,11 @@ func (m *Model) takeName(_ string, rng *rand.Rand) string {
 	for _, e := range m.list {
 		next = max(next, etcd.Number(e.name)+1)
 	}
-	name := fmt.Sprintf("e-%d", next+int64(rng.IntN(2)))
-	if _, ok := m.bootstraps[name]; ok || len(m.list) == 0 {
+	which := rng.IntN(6)
+	name := fmt.Sprintf("e-%d", next+int64(which%2))
+	if _, ok := m.bootstraps[name]; ok || len(m.list) == 0 || m.disks[name] != nil {
 		return ""
 	}
-	m.TakeName(name)
-	return "a user takes the name of the ConfigMap of " + name
+	m.taken[name] = []string{configMap, claim, podKind}[which/2]
+	return "a user takes the name of the " + m.taken[name] + " of " + name
 }

@@ -136,9 +136,9 @@ func ruled(all policy.Set) sim.Scenario[*etcdv1.EtcdCluster, etcd.World] {
 	return l
 }
 
-// TestLivesUnderPolicies: with any changes of policies, no held step runs, no data is lost, and all
+// TestScenariosUnderPolicies: with any changes of policies, no held step runs, no data is lost, and all
 // changes are done once the policies permit them.
-func TestLivesUnderPolicies(t *testing.T) {
+func TestScenariosUnderPolicies(t *testing.T) {
 	all := rulers()
 	l := ruled(all)
 	var held atomic.Int64

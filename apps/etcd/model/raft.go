@@ -93,7 +93,7 @@ func (m *Model) replicate(rng *rand.Rand) {
 		return
 	}
 	for range rng.IntN(4) {
-		if !m.quiet {
+		if !m.quiet && len(m.corrupt) == 0 {
 			m.write()
 		}
 	}

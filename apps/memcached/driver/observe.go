@@ -15,6 +15,7 @@ import (
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
 	"github.com/governor-dev/governor/apps/memcached"
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/kube/pod"
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -24,8 +25,8 @@ type Driver struct{ client client.Client }
 
 // New returns a driver that reads through the client. It reads only kinds that are in the
 // cache.
-func New(c client.Client, _ client.Reader) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
-	return Driver{client: c}
+func New(a kube.Access) lifecycle.Driver[*cachev1.Memcached, memcached.World] {
+	return Driver{client: a.Client}
 }
 
 // Observe implements lifecycle.Driver. A server's health is its readiness probe, which the

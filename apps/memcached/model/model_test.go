@@ -22,7 +22,7 @@ func instance() *cachev1.Memcached {
 
 func scenario() sim.Scenario[*cachev1.Memcached, memcached.World] {
 	return sim.Scenario[*cachev1.Memcached, memcached.World]{
-		Planner: memcached.Planner{},
+		Planner: lifecycle.Strict[*cachev1.Memcached, memcached.World](memcached.Planner{}, memcached.Steps()),
 		Begin: func(rng *rand.Rand) (*cachev1.Memcached, sim.Model[*cachev1.Memcached, memcached.World]) {
 			m := instance()
 			m.Spec.Size = int32(rng.IntN(5))

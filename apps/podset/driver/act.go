@@ -17,8 +17,11 @@ import (
 // Act implements lifecycle.Driver. The world determines the pods of the step, as in the
 // planner.
 func (d Driver) Act(ctx context.Context, obj *appv1.PodSet, seen podset.World, step lifecycle.Step) error {
-	n := podset.Count(step)
-	switch step.Name {
+	args, err := lifecycle.ArgsOf[podset.Args](step)
+	if err != nil {
+		return err
+	}
+	switch n := args.Pods; step.Name {
 	case podset.Release:
 		return d.release(ctx, obj, seen.Strays())
 	case podset.Adopt:
@@ -28,7 +31,7 @@ func (d Driver) Act(ctx context.Context, obj *appv1.PodSet, seen podset.World, s
 	case podset.ReplaceOutdated:
 		return d.deletePods(ctx, obj, seen, podset.PodsToDelete(seen.Outdated(podset.Fingerprint(obj)), n))
 	case podset.ReplaceFinished:
-		finished := podset.Finished(seen, podset.Removed(step))
+		finished := podset.Finished(seen, args.Finished)
 		return d.replaceFinished(ctx, obj, seen, finished, podset.Replacements(obj.Name, seen, finished, n))
 	case podset.CreatePods:
 		return d.createPods(ctx, obj, seen, podset.NewPods(obj.Name, seen, n))

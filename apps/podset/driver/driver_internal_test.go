@@ -77,6 +77,15 @@ func TestRead(t *testing.T) {
 		}, with(func(p *podset.Pod) {
 			p.Problem, p.Detail, p.Since = lifecycle.PodProblemImagePullBackOff, `image "x" cannot be pulled`, noon
 		})},
+		"SecondCrashes": {func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Name: "one"}, {Name: "two"}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "one"}, {
+				Name: "two", RestartCount: 3, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Error", ExitCode: 1}},
+			}}
+		}, with(func(p *podset.Pod) {
+			p.Problem, p.Detail, p.Since = lifecycle.PodProblemCrashLoopBackOff, "two exits repeatedly (Error, exit code 1)", noon
+			p.Restarts = 3
+		})},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -45,8 +45,7 @@ func (d Driver) Observe(ctx context.Context, obj *appv1.PodSet) (podset.World, e
 		return seen, err
 	}
 	slices.SortFunc(seen.Pods, func(a, b podset.Pod) int { return cmp.Compare(a.Name, b.Name) })
-	seen.Refusal, err = d.refusal(ctx, obj, seen)
-	return seen, err
+	return d.tryTemplate(ctx, obj, seen)
 }
 
 // owner returns the set's key in the owner index. A set without a UID, as in a preview,

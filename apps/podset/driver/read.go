@@ -31,22 +31,23 @@ func read(obj *appv1.PodSet, p *corev1.Pod) podset.Pod {
 		seen.StartedAt, seen.FinishedAt = startedAt(p), finishedAt(p)
 		return seen
 	}
-	state := pod.Of(p, "")
-	if seen.Ready = state.Ready; seen.Ready {
+	state := pod.Of(p, containers(p)...)
+	switch seen.Ready, seen.Problem, seen.Detail = state.Ready, state.Problem, state.Detail; {
+	case seen.Ready:
 		seen.ReadySince = state.Since
-		return seen
-	}
-	for _, c := range p.Spec.Containers {
-		if seen.Problem != lifecycle.PodProblemNone {
-			break
-		}
-		state = pod.Of(p, c.Name)
-		seen.Problem, seen.Detail = state.Problem, state.Detail
-		if seen.Problem != lifecycle.PodProblemNone {
-			seen.Since = state.Since
-		}
+	case seen.Problem != lifecycle.PodProblemNone:
+		seen.Since = state.Since
 	}
 	return seen
+}
+
+// containers returns the names of the pod's containers: to a PodSet all are equal.
+func containers(p *corev1.Pod) []string {
+	var names []string
+	for _, c := range p.Spec.Containers {
+		names = append(names, c.Name)
+	}
+	return names
 }
 
 func phase(p corev1.PodPhase) podset.Phase {

@@ -40,8 +40,7 @@ type Model struct {
 func New() *Model { return &Model{quota: -1, want: &appv1.PodSet{}} }
 
 // Observe implements sim.Model.
-func (m *Model) Observe(now time.Time) podset.World {
-	m.now = now
+func (m *Model) Observe(time.Time) podset.World {
 	var seen podset.World
 	for _, p := range m.pods {
 		if m.shown(p) {
@@ -74,13 +73,16 @@ func (m *Model) Safe() error { return m.err }
 
 // Act implements sim.Model.
 func (m *Model) Act(want *appv1.PodSet, seen podset.World, step lifecycle.Step, fx *sim.Effects) error {
-	n := podset.Count(step)
+	args, err := lifecycle.ArgsOf[podset.Args](step)
+	if err != nil {
+		return err
+	}
 	if step.Name != podset.Release && step.Name != podset.Adopt {
 		if err := m.checkUnchanged(seen); err != nil {
 			return err
 		}
 	}
-	switch step.Name {
+	switch n := args.Pods; step.Name {
 	case podset.Release:
 		return m.each(fx, "release", seen.Strays(), func(p *pod) { p.Owned = false })
 	case podset.Adopt:
@@ -92,7 +94,7 @@ func (m *Model) Act(want *appv1.PodSet, seen podset.World, step lifecycle.Step, 
 	case podset.CreatePods:
 		return m.createPods(want, seen, podset.NewPods(want.Name, seen, n), fx)
 	case podset.ReplaceFinished:
-		finished := podset.Finished(seen, podset.Removed(step))
+		finished := podset.Finished(seen, args.Finished)
 		if err := m.each(fx, "delete", finished, m.remove); err != nil {
 			return err
 		}

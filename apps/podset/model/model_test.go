@@ -22,7 +22,7 @@ func set() *appv1.PodSet {
 
 func scenario() sim.Scenario[*appv1.PodSet, podset.World] {
 	return sim.Scenario[*appv1.PodSet, podset.World]{
-		Planner: podset.Planner{}, Gates: podset.Gates(),
+		Planner: lifecycle.Strict[*appv1.PodSet, podset.World](podset.Planner{}, podset.Steps()), Gates: podset.Gates(),
 		Begin: func(rng *rand.Rand) (*appv1.PodSet, sim.Model[*appv1.PodSet, podset.World]) {
 			p := set()
 			p.Spec.Replicas = int32(rng.IntN(6))

@@ -59,7 +59,10 @@ type request struct {
 type Claim struct {
 	Holder         string
 	Namespace, App string
-	Shares         []policy.BudgetSlot
+	// Generation is the object's. A slot is for the steps of one: an object whose spec changes
+	// again and again before it settles waits for the others in between.
+	Generation int64
+	Shares     []policy.BudgetSlot
 }
 
 // tenants are the groups that share the fleet's slots fairly: namespaces, and within a
@@ -90,7 +93,7 @@ func (b *Budget) Ask(c Claim, wake func()) (refusals []lifecycle.Refusal) {
 
 func (b *Budget) decide(c Claim, wake func()) []lifecycle.Refusal {
 	b.expire()
-	if held := b.holders[c.Holder]; held != nil && !b.yields(held) {
+	if held := b.holders[c.Holder]; held != nil && held.Generation == c.Generation && !b.yields(held) {
 		held.Shares = c.Shares
 		return nil
 	}

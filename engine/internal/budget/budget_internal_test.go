@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -25,12 +26,14 @@ func newPaced(limit int) *paced {
 	return p
 }
 
-// asks is a request of an object such as "ring x/a", with slots of policies.
+// asks is a request of an object such as "ring x/a", with slots of policies. It may have a generation: "ring x/a 2".
 func (p *paced) asks(holder string, shares ...policy.BudgetSlot) []lifecycle.Refusal {
 	app, key, _ := strings.Cut(holder, " ")
+	key, generation, _ := strings.Cut(key, " ")
 	namespace, _, _ := strings.Cut(key, "/")
-	c := Claim{Holder: holder, Namespace: namespace, App: app, Shares: shares}
-	return p.Ask(c, func() { p.woken = append(p.woken, holder) })
+	c := Claim{Holder: app + " " + key, Namespace: namespace, App: app, Shares: shares}
+	c.Generation, _ = strconv.ParseInt(generation, 10, 64)
+	return p.Ask(c, func() { p.woken = append(p.woken, c.Holder) })
 }
 
 func (p *paced) gets(t *testing.T, holder string, shares ...policy.BudgetSlot) {
@@ -138,6 +141,21 @@ func TestASlotWithoutMovesIsFreed(t *testing.T) {
 	b.at = b.at.Add(longestHold)
 	b.gets(t, "ring y/a")
 	b.waits(t, "ring x/a", "taken")
+}
+
+// An object whose spec changes before each change has settled does not keep the others waiting.
+func TestASlotIsForOneGeneration(t *testing.T) {
+	b := newPaced(1)
+	b.gets(t, "ring x/a 1")
+	b.gets(t, "ring x/a 2") // no other waits
+	b.waits(t, "ring x/b 1", "taken")
+	b.gets(t, "ring x/a 2")
+	b.waits(t, "ring x/a 3", "goes to ring x/b")
+	b.wakes(t, "ring x/b")
+	b.gets(t, "ring x/b 1")
+	b.waits(t, "ring x/a 4", "taken")
+	b.Release("ring x/b")
+	b.gets(t, "ring x/a 5") // it keeps its place in the line
 }
 
 // crew is a random fleet: every object asks for a slot, works for some rounds and begins

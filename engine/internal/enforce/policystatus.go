@@ -147,6 +147,7 @@ func (c *policyStatusWriter) write(ctx context.Context) (due time.Time) {
 func (c *policyStatusWriter) update(ctx context.Context, p *v1alpha1.OperationPolicy, read *policy.Policy, window string, all aggregate) {
 	s := all.standings[p.Name]
 	s.Against, s.Runs = c.against(read, all), all.runs
+	s.NamespacesUnknown = c.rules.namespaces == nil || !c.rules.namespaces.known()
 	p = p.DeepCopy()
 	before := p.Status.DeepCopy()
 	p.Status = v1alpha1.OperationPolicyStatus{

@@ -26,8 +26,10 @@ import (
 // Store has the policies and approvals of the cluster, once for the whole process. The zero
 // value has none.
 type Store struct {
-	policies  *kindcache.Cache
-	Approvals *kindcache.Cache
+	policies  Objects
+	Approvals Objects
+	// namespaces is nil without policies.
+	namespaces *namespaceLabels
 
 	All atomic.Pointer[policy.Set]
 
@@ -40,6 +42,13 @@ type Store struct {
 	waves map[string]func()
 	// stirred has an entry when any of this has changed.
 	stirred chan struct{}
+}
+
+// Objects are all objects of one kind. [kindcache.Cache] implements it.
+type Objects interface {
+	// List works once Await has returned.
+	List(ctx context.Context, into client.ObjectList, options ...client.ListOption) error
+	Await(ctx context.Context)
 }
 
 // Fleet are all objects of one application.
@@ -63,20 +72,21 @@ func Watch(mgr manager.Manager, kinds *crd.Watcher, namespaces map[string]cache.
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultNamespaces: namespaces, DefaultTransform: cache.TransformStripManagedFields(),
 	}
-	r.policies = &kindcache.Cache{
+	policies := &kindcache.Cache{
 		Mgr: mgr, Kinds: kinds, Gvk: v1alpha1.GroupVersion.WithKind("OperationPolicy"), Blank: &v1alpha1.OperationPolicy{},
 		Options: options, Changed: r.policyChanged, Complete: r.forgetOthers, Known: make(chan struct{}),
 	}
-	r.Approvals = &kindcache.Cache{
+	approvals := &kindcache.Cache{
 		Mgr: mgr, Kinds: kinds, Gvk: v1alpha1.GroupVersion.WithKind("Approval"), Blank: &v1alpha1.Approval{},
 		Options: options, Indices: map[string]client.IndexerFunc{ApprovedIndex: indexApproved},
 		Changed: r.approvalChanged, Complete: r.readAgain, Known: make(chan struct{}),
 	}
-	if err := mgr.Add(r.policies); err != nil {
-		return nil, err
-	}
-	if err := mgr.Add(r.Approvals); err != nil {
-		return nil, err
+	r.policies, r.Approvals = policies, approvals
+	r.namespaces = newNamespaceLabels(mgr, r.namespaceChanged, r.namespacesKnown)
+	for _, c := range []*kindcache.Cache{policies, approvals, r.namespaces.cache} {
+		if err := mgr.Add(c); err != nil {
+			return nil, err
+		}
 	}
 	if !status {
 		return r, nil
@@ -139,6 +149,7 @@ func (r *Store) forgetOthers(ctx context.Context) {
 func (r *Store) learn(name string, now client.Object) (was, is *policy.Policy) {
 	if p, ok := now.(*v1alpha1.OperationPolicy); ok {
 		is = policy.New(p)
+		r.needNamespaces(is)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

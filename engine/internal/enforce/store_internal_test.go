@@ -161,14 +161,16 @@ func TestNoteMarksOnlyNews(t *testing.T) {
 func TestWavesWakeThoseThatWait(t *testing.T) {
 	r, woken := newStore(&rings{}), 0
 	wake := func() { woken++ }
-	wave := []lifecycle.Refusal{{Policy: "p", Gate: policy.Canary}}
+	wave := []lifecycle.Refusal{{Policy: "p", Gate: policy.GateCanary}}
 	for _, s := range []struct {
 		reason string
 		do     func()
 		want   int
 	}{
 		{"it waits", func() { r.WaitForWave("ring ns/a", wave, wake) }, 1},
-		{"another policy holds it", func() { r.WaitForWave("ring ns/a", []lifecycle.Refusal{{Policy: "p", Gate: policy.Approval}}, wake) }, 0},
+		{"another policy holds it", func() {
+			r.WaitForWave("ring ns/a", []lifecycle.Refusal{{Policy: "p", Gate: policy.GateApproval}}, wake)
+		}, 0},
 		{"it waits again", func() { r.WaitForWave("ring ns/a", wave, wake) }, 1},
 		{"it is deleted", func() { r.Drop("ring ns/a") }, 0},
 		{"its application stops", func() { r.WaitForWave("ring ns/a", wave, wake); r.DropApp("ring") }, 0},

@@ -10,7 +10,7 @@ import (
 
 // WaitForWave remembers whether the object waits for a wave before its own.
 func (r *Store) WaitForWave(holder string, refusals []lifecycle.Refusal, wake func()) {
-	waits := slices.ContainsFunc(refusals, func(r lifecycle.Refusal) bool { return r.Gate == policy.Canary })
+	waits := slices.ContainsFunc(refusals, func(r lifecycle.Refusal) bool { return r.Gate == policy.GateCanary })
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !waits {

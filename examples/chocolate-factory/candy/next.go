@@ -2,7 +2,6 @@ package candy
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -29,6 +28,21 @@ const (
 	barReady       = "BarReady"
 	sensorTrusted  = "SensorTrusted"
 )
+
+// SenseArgs are the arguments of Sense.
+type SenseArgs struct {
+	// Samples is how often the sensor tastes.
+	Samples int `json:"samples"`
+}
+
+// Steps declares all that the rule book may decide on.
+func Steps() []lifecycle.StepType {
+	return []lifecycle.StepType{
+		{Name: Order}, {Name: Make}, {Name: Sense, Args: SenseArgs{}}, {Name: Deliver}, {Name: Rest}, {Name: Release},
+		{Name: Dispose, Class: lifecycle.ClassIrreversible},
+		{Name: machineAnswers, Wait: true}, {Name: turnComes, Wait: true}, {Name: barReady, Wait: true}, {Name: sensorTrusted, Wait: true},
+	}
+}
 
 const (
 	// overdue is how long a bar may take.
@@ -209,8 +223,7 @@ func notTasted(seen World) lifecycle.Decision {
 func taste(bar *machine.Bar, reason, message string) lifecycle.Decision {
 	return lifecycle.Proceed(lifecycle.Step{
 		Name: Sense, Target: bar.ID, Class: lifecycle.ClassRoutine, Reason: reason, Message: message,
-		Args: map[string]string{"samples": strconv.Itoa(samples * min(1+bar.Measurements, 2*persistent))},
-	})
+	}.WithArgs(SenseArgs{samples * min(1+bar.Measurements, 2*persistent)}))
 }
 
 // sensorOff keeps a bar that cannot be judged, and tastes again later.

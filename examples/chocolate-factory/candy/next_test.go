@@ -78,7 +78,7 @@ func TestNext(t *testing.T) {
 
 func subject() plannertest.Subject[*v1.Candy, candy.World] {
 	return plannertest.Subject[*v1.Candy, candy.World]{
-		Planner: candy.Planner{}, Gates: candy.Gates(),
+		Planner: lifecycle.Strict[*v1.Candy, candy.World](candy.Planner{}, candy.Steps()), Gates: candy.Gates(),
 		May: func(_ *v1.Candy, _ candy.World, d lifecycle.Decision) bool {
 			return slices.Contains([]string{"TooManyBadBars", "BarOverdue", "OutOfQueue"}, d.Reason)
 		},

@@ -3,9 +3,9 @@ package factory
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/engine"
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/operator"
 
@@ -43,15 +43,15 @@ func Operator(version string, address func(*v1.Candy) string) operator.Options {
 		APIs: []func(*runtime.Scheme) error{v1.AddToScheme},
 		Register: func(op *engine.Operator) error {
 			return engine.Register(op, engine.App[*v1.Candy, candy.World]{
-				Name: candy.Name, Planner: candy.Planner{}, Gates: candy.Gates(), Driver: driverAt(address), Finalize: true,
+				Name: candy.Name, Planner: candy.Planner{}, Steps: candy.Steps(), Gates: candy.Gates(), Driver: driverAt(address), Finalize: true,
 			})
 		},
 	}
 }
 
-func driverAt(address func(*v1.Candy) string) func(client.Client, client.Reader) lifecycle.Driver[*v1.Candy, candy.World] {
+func driverAt(address func(*v1.Candy) string) func(kube.Access) lifecycle.Driver[*v1.Candy, candy.World] {
 	if address == nil {
 		return driver.New
 	}
-	return func(client.Client, client.Reader) lifecycle.Driver[*v1.Candy, candy.World] { return driver.At(address) }
+	return func(kube.Access) lifecycle.Driver[*v1.Candy, candy.World] { return driver.At(address) }
 }

@@ -52,12 +52,26 @@ func stateOf(o *unstructured.Unstructured) experiment.State {
 		Paused: paused || o.GetAnnotations()[lifecycle.AnnotationPaused] == "true" ||
 			apimeta.IsStatusConditionTrue(status.Conditions, lifecycle.ConditionPaused),
 		Changing: status.ObservedGeneration != o.GetGeneration() || apimeta.IsStatusConditionTrue(status.Conditions, lifecycle.ConditionReconciling),
-		Reason:   "NotSeen",
+		Reason:   "NotSeen", Kept: membersOf(o),
 	}
 	if c := apimeta.FindStatusCondition(status.Conditions, lifecycle.ConditionReady); c != nil {
 		state.Ready, state.Reason, state.Message = c.Status == metav1.ConditionTrue, c.Reason, c.Message
 	}
 	return state
+}
+
+// membersOf are the IDs of the members that the status names, if the kind has such a status.
+func membersOf(o *unstructured.Unstructured) map[string]string {
+	known := map[string]string{}
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "members")
+	for _, one := range all {
+		m, _ := one.(map[string]any)
+		name, _ := m["name"].(string)
+		if id, _ := m["id"].(string); name != "" && id != "" {
+			known["member "+name] = id
+		}
+	}
+	return known
 }
 
 func (s *Subject) namespace(ctx context.Context, _ *unstructured.Unstructured, state *experiment.State) error {
@@ -74,7 +88,7 @@ func (s *Subject) pods(ctx context.Context, _ *unstructured.Unstructured, state 
 	if err := s.Client.List(ctx, list, client.InNamespace(s.Key.Namespace), s.labels()); err != nil {
 		return err
 	}
-	kept, err := s.claims(ctx)
+	kept, err := s.claims(ctx, state)
 	if err != nil {
 		return err
 	}
@@ -88,15 +102,18 @@ func (s *Subject) pods(ctx context.Context, _ *unstructured.Unstructured, state 
 }
 
 // claims are the claims of the namespace that outlive their pods: a claim that is being
-// deleted goes with its pod.
-func (s *Subject) claims(ctx context.Context) (map[string]bool, error) {
+// deleted goes with its pod. Those of the instance are among what must survive.
+func (s *Subject) claims(ctx context.Context, state *experiment.State) (map[string]bool, error) {
 	list := &corev1.PersistentVolumeClaimList{}
 	if err := s.Client.List(ctx, list, client.InNamespace(s.Key.Namespace)); err != nil {
 		return nil, err
 	}
 	kept := map[string]bool{}
 	for i := range list.Items {
-		kept[list.Items[i].Name] = list.Items[i].DeletionTimestamp == nil
+		c := &list.Items[i]
+		if kept[c.Name] = c.DeletionTimestamp == nil; kept[c.Name] && c.Labels[lifecycle.LabelInstance] == s.Key.Name {
+			state.Kept["PersistentVolumeClaim "+c.Name] = string(c.UID)
+		}
 	}
 	return kept, nil
 }

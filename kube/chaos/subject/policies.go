@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/governor-dev/governor/api/governor/v1alpha1"
 	"github.com/governor-dev/governor/lifecycle"
@@ -25,8 +27,13 @@ func (s *Subject) policies(ctx context.Context, object *unstructured.Unstructure
 	if err != nil {
 		return fmt.Errorf("whether a policy holds the object cannot be seen: %w", err)
 	}
+	ns := &corev1.Namespace{}
+	if err := s.Client.Get(ctx, client.ObjectKey{Name: s.Key.Namespace}, ns); err != nil {
+		return fmt.Errorf("whether a policy selects the namespace cannot be seen: %w", err)
+	}
 	about := policy.Object{
 		Group: s.Kind.Group, Kind: s.Kind.Kind, Namespace: s.Key.Namespace, Name: s.Key.Name, Labels: object.GetLabels(),
+		NamespaceLabels: ns.Labels,
 	}
 	selecting := policy.NewSet(list.Items).Selecting(about)
 	effective := selecting.Effective()

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,15 +56,17 @@ func watched(t *testing.T, policies ...client.Object) (*Subject, error) {
 	}
 	cluster := &etcdv1.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "e", UID: "u", Generation: 2}}
 	cluster.Status.ObservedGeneration = 2
+	cluster.Status.Members = []etcdv1.MemberStatus{{Name: "e-0", ID: "a1"}, {Name: "e-1"}}
 	cluster.Status.Conditions = []metav1.Condition{{Type: lifecycle.ConditionReady, Status: metav1.ConditionTrue, Reason: "AsDeclared"}}
 	ended := pod("e-9-0", "etcd", nil, false, true)
 	ended.Status.Phase = corev1.PodFailed
 	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(cluster, ended,
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: map[string]string{experiment.OptInLabel: experiment.OptInValue}}},
 		pod("e-0-0", "etcd", controller("StatefulSet", "e-0", "s0"), true, true), pod("e-1-0", "etcd", controller("StatefulSet", "e-1", "s1"), false, false),
-		&corev1.PersistentVolumeClaim{ObjectMeta: meta("c", "etcd", nil)},
+		&corev1.PersistentVolumeClaim{ObjectMeta: func() metav1.ObjectMeta { m := meta("c", "etcd", nil); m.UID = "c1"; return m }()},
+		&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "of-another", UID: "c2"}},
 		pod("cache-x", "memcached", controller("ReplicaSet", "e-x", "r"), true, false),
-		&corev1.ConfigMap{ObjectMeta: meta("e-door", "etcd", controller("EtcdCluster", "e", "u"))},
+		&corev1.ConfigMap{ObjectMeta: meta("e-0-bootstrap", "etcd", controller("EtcdCluster", "e", "u"))},
 		&corev1.ConfigMap{ObjectMeta: meta("a-copy-of-a-user", "etcd", nil)},
 		&corev1.ConfigMap{ObjectMeta: meta("e.etcdcluster-history", "etcd", controller("EtcdCluster", "e", "u"))},
 		&corev1.ConfigMap{ObjectMeta: meta("cache", "memcached", controller("Memcached", "e", "m"))},
@@ -95,7 +98,7 @@ func TestLookSeesOnlyWhatBelongsToTheInstance(t *testing.T) {
 	}
 	m, _ := experiment.Safe().Named("configmap-edit-empty")
 	for target := range 3 {
-		if names, err := s.Names(t.Context(), m, target); err != nil || len(names) != 1 || names[0] != "e-door" {
+		if names, err := s.Names(t.Context(), m, target); err != nil || len(names) != 1 || names[0] != "e-0-bootstrap" {
 			t.Errorf("target %d is %v, %v: neither the history nor another kind's object may be", target, names, err)
 		}
 	}
@@ -205,5 +208,17 @@ func TestRestored(t *testing.T) {
 	owned.SetOwnerReferences([]metav1.OwnerReference{*controller("EtcdCluster", "e", "u")})
 	if restored(chaos.Manipulation{}, owned, object("ConfigMap", "1", label, full), false) {
 		t.Error("an object without its owner is not as before")
+	}
+}
+
+// Volumes and members of the instance are compared before and after a manipulation.
+func TestWhatMustSurvive(t *testing.T) {
+	s, err := watched(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	state, err := s.Look(t.Context())
+	if diff := cmp.Diff(map[string]string{"member e-0": "a1", "PersistentVolumeClaim c": "c1"}, state.Kept); err != nil || diff != "" {
+		t.Errorf("%v %s", err, diff)
 	}
 }

@@ -46,6 +46,7 @@ func (o *observation) watch(ctx context.Context) {
 	if o.ended.IsZero() {
 		o.undo(ctx)
 	}
+	o.compare(ctx)
 }
 
 // healedAfterLooks is how often in a row everything must be as before: an operator needs a
@@ -151,6 +152,18 @@ func undo(ctx context.Context, done Done) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
 	defer cancel()
 	return done.Undo(ctx)
+}
+
+// compare notes what the instance has lost since before the act.
+func (o *observation) compare(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin)
+	defer cancel()
+	s, err := o.instance.Look(ctx)
+	if err != nil {
+		o.act.LostUnknown = err.Error()
+		return
+	}
+	o.act.Lost = append(o.act.Lost, s.lost(o.before)...)
 }
 
 func list(names []string) string { return strings.Join(names, ", ") }

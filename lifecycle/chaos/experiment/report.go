@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,9 @@ const (
 	Failed   Outcome = "Failed"
 	// Interrupted means that the user ended it.
 	Interrupted Outcome = "Interrupted"
+	// Withdrawn means that a manipulation was announced and not done, because another experiment
+	// announced one at the same moment. Another manipulation follows, so no report has it.
+	Withdrawn Outcome = "Withdrawn"
 )
 
 // Seen is something that was observed.
@@ -55,6 +59,10 @@ type Act struct {
 	LeastReady int `json:"leastReady"`
 	// NotReadyFor is how long the condition Ready was not True.
 	NotReadyFor metav1.Duration `json:"notReadyFor"`
+	// Lost names the PersistentVolumeClaims and members that were there before, and not any more
+	// after the act, or with another identity. LostUnknown says why that could not be seen.
+	Lost        []string `json:"lost"`
+	LostUnknown string   `json:"lostUnknown,omitempty"`
 	// Seen are the condition Ready as it changed, and Steps what the operator did.
 	Seen  []Seen   `json:"seen,omitempty"`
 	Steps []string `json:"steps,omitempty"`
@@ -85,7 +93,7 @@ type Report struct {
 // notMeasured is what only a client of the application can tell.
 var notMeasured = []string{
 	"Requests of clients: an experiment is no client of the application. Write and read while it runs to measure them.",
-	"Data: no copy is destroyed, because no manipulation takes a volume or a pod that has none; the data was not read.",
+	"Data: volumes and members were compared, and the data in them was not read.",
 	"Network: a NetworkPolicy has an effect only where the network plugin enforces it.",
 }
 
@@ -107,10 +115,29 @@ func (r Report) Summary() string {
 	if healed > 0 {
 		said += fmt.Sprintf(", the slowest after %s", Rounded(longest))
 	}
-	if said += "."; r.Message != "" {
+	said += "; lost: " + r.lost() + "."
+	if r.Message != "" {
 		said += " " + r.Message
 	}
 	return said
+}
+
+// lost names what the acts cost, of volumes and members.
+func (r Report) lost() string {
+	var all []string
+	for _, a := range r.Acts {
+		if a.LostUnknown != "" {
+			all = append(all, "not known of "+a.Instance)
+		}
+		for _, what := range a.Lost {
+			all = append(all, what+" of "+a.Instance)
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	slices.Sort(all)
+	return list(slices.Compact(all))
 }
 
 // Rounded is a duration for people: to a tenth of a second below ten seconds.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +19,9 @@ const (
 	// undoWithin is how long undoing may take when the user has interrupted the experiment.
 	undoWithin = 30 * time.Second
 )
+
+// errNotAlone says that another experiment acts on the instance, or may.
+var errNotAlone = errors.New("not alone")
 
 // Experiment is what is to be done.
 type Experiment struct {
@@ -134,13 +138,7 @@ func (r *run) take() (instance, number int, ok bool) {
 // false when nothing more is to be done.
 func (r *run) act(ctx context.Context, i, number int) bool {
 	instance := r.Instances[i]
-	before, ok := r.awaitFit(ctx, instance)
-	if !ok {
-		return false
-	}
-	a, done, ok := r.begin(ctx, i, before, Act{
-		Number: number, Instance: instance.String(), Pods: before.Serving(), LeastReady: before.Serving(),
-	})
+	before, a, done, ok := r.beginAlone(ctx, i, number)
 	if !ok {
 		return false
 	}
@@ -148,6 +146,27 @@ func (r *run) act(ctx context.Context, i, number int) bool {
 	o.watch(ctx)
 	r.finish(ctx, instance, o.act)
 	return o.act.Outcome == Healed
+}
+
+// beginAlone begins a manipulation when the instance permits it. Two experiments that announce one
+// at the same moment both withdraw, and wait for different times.
+func (r *run) beginAlone(ctx context.Context, i, number int) (before State, a Act, done Done, ok bool) {
+	instance := r.Instances[i]
+	for {
+		if before, ok = r.awaitFit(ctx, instance); !ok {
+			return before, a, done, false
+		}
+		a, done, ok = r.begin(ctx, i, before, Act{
+			Number: number, Instance: instance.String(), Pods: before.Serving(), LeastReady: before.Serving(), Lost: []string{},
+		})
+		if a.Outcome != Withdrawn {
+			return before, a, done, ok
+		}
+		r.say("%s is waited for: %s", instance, a.Message)
+		if !wait(ctx, lookEvery+rand.N(4*lookEvery)) {
+			return before, a, done, false
+		}
+	}
 }
 
 // awaitFit returns the state of the instance when a manipulation may begin.
@@ -212,6 +231,13 @@ func (r *run) begin(ctx context.Context, i int, s State, a Act) (Act, Done, bool
 			left = undo(ctx, done)
 		}
 		switch {
+		case errors.Is(err, errNotAlone):
+			a.Outcome, a.Message = Withdrawn, err.Error()
+			if err := instance.Announce(context.WithoutCancel(ctx), a); err != nil {
+				r.end(Failed, fmt.Sprintf("%s: its withdrawal cannot be announced: %s.", instance, err))
+				a.Outcome = ""
+			}
+			return a, done, false
 		case errors.Is(err, ErrImpossible) && left == nil:
 			impossible[m.Name] = true
 			r.leaveOut(instance, m.Name, err.Error())
@@ -247,7 +273,8 @@ func (r *run) leaveOut(instance Instance, name, why string) {
 	}
 }
 
-// do announces the manipulation and does it: what cannot be announced is not done.
+// do announces the manipulation, looks once more for another experiment, and does it: what cannot
+// be announced is not done.
 func (r *run) do(ctx context.Context, instance Instance, m draw, a *Act) (Done, error) {
 	var err error
 	if a.Objects, err = instance.Names(ctx, m.Manipulation, m.target); err != nil {
@@ -255,6 +282,12 @@ func (r *run) do(ctx context.Context, instance Instance, m draw, a *Act) (Done, 
 	}
 	if err := instance.Announce(ctx, *a); err != nil {
 		return Done{}, fmt.Errorf("it cannot be announced, so it is not done: %w", err)
+	}
+	switch other, err := instance.Others(ctx); {
+	case err != nil:
+		return Done{}, fmt.Errorf("%w: %w", errNotAlone, err)
+	case other != "":
+		return Done{}, fmt.Errorf("%w: %s", errNotAlone, other)
 	}
 	done, err := instance.Do(ctx, m.Manipulation, m.target)
 	if len(done.Objects) > 0 {

@@ -31,6 +31,10 @@ type world struct {
 	deaf   error
 	// others is what Others returns until the time.
 	others time.Time
+	// keeps are the identities after a manipulation; nil means the same as before.
+	keeps map[string]string
+	// rivals is how many announcements another experiment makes at the same moment.
+	rivals int
 	// stuck is what undoing returns.
 	stuck error
 
@@ -85,6 +89,10 @@ func (w *world) count(n int) {
 }
 
 func (w *world) Others(context.Context) (string, error) {
+	if n := len(w.announced); w.rivals > 0 && n > 0 && strings.HasSuffix(w.announced[n-1], " ") {
+		w.rivals--
+		return "another experiment began at the same moment", nil
+	}
 	if time.Now().Before(w.others) {
 		return "another experiment is under way", nil
 	}
@@ -112,6 +120,9 @@ func (w *world) Do(_ context.Context, m chaos.Manipulation, _ int) (done experim
 		return done, err
 	}
 	w.did, w.hurt = append(w.did, m.Name), time.Now()
+	if w.keeps != nil {
+		w.state.Kept = w.keeps
+	}
 	w.count(+1)
 	done.Healed = func(context.Context) (bool, error) { return w.healed(), nil }
 	return done, nil
@@ -171,6 +182,22 @@ func TestBudgetIsSpent(t *testing.T) {
 	}
 	if len(w.announced) != 12 || w.announced[0] != w.did[0]+" " || w.announced[1] != w.did[0]+" Healed" {
 		t.Errorf("each act is announced before and after: %v", w.announced)
+	}
+}
+
+func TestRivalsWithdraw(t *testing.T) {
+	w := serving("etcd/e")
+	w.rivals = 2
+	r := try(t, nil, w)
+	ends(t, r, 6, experiment.Completed, "")
+	withdrawn := 0
+	for _, said := range w.announced {
+		if strings.HasSuffix(said, " Withdrawn") {
+			withdrawn++
+		}
+	}
+	if withdrawn != 2 || len(w.did) != 6 {
+		t.Errorf("%d acts were withdrawn, and %d done: %v", withdrawn, len(w.did), w.announced)
 	}
 }
 

@@ -2,6 +2,7 @@ package experiment
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,9 @@ type State struct {
 	KeepsDrift bool
 	// Pods are those of the instance that have not ended.
 	Pods []Pod
+	// Kept are the identities that must survive an experiment: the UID of each
+	// PersistentVolumeClaim, and the ID of each member that the status names.
+	Kept map[string]string
 	// Budget reports that the instance has a PodDisruptionBudget; MinReady is how many pods
 	// must stay ready by it.
 	Budget   bool
@@ -108,4 +112,18 @@ func (s State) violation(before State) string {
 // recovered reports whether the instance serves again as it did before.
 func (s State) recovered(before State) bool {
 	return s.Ready && !s.Changing && s.Serving() >= before.Serving() && s.Serving() == len(s.Pods)
+}
+
+// lost names what the state before had and this one lacks, or has with another identity. What
+// was added is no loss.
+func (s State) lost(before State) (all []string) {
+	for _, name := range slices.Sorted(maps.Keys(before.Kept)) {
+		switch id, there := s.Kept[name]; {
+		case !there:
+			all = append(all, name)
+		case id != before.Kept[name]:
+			all = append(all, name+" (another one has its name)")
+		}
+	}
+	return all
 }

@@ -25,7 +25,7 @@ type creation struct {
 func measureCreations(ctx context.Context, s *testEnv, o options) ([]creation, error) {
 	if len(o.sizes) > 0 {
 		progress("warming up")
-		if _, err := s.measure(ctx, governed("warm-up", 1, etcdv1.Managed)); err != nil {
+		if _, err := s.measure(ctx, governed("warm-up", 1, etcdv1.TLSModeManaged)); err != nil {
 			return nil, err
 		}
 	}
@@ -57,8 +57,8 @@ func (c *creation) round(ctx context.Context, s *testEnv, nth int) error {
 		to      *[]sample
 	}{
 		{static, &c.Plain},
-		{governed(name("open"), c.Size, etcdv1.Disabled), &c.Governor},
-		{governed(name("tls"), c.Size, etcdv1.Managed), &c.Encrypted},
+		{governed(name("open"), c.Size, etcdv1.TLSModeDisabled), &c.Governor},
+		{governed(name("tls"), c.Size, etcdv1.TLSModeManaged), &c.Encrypted},
 	}
 	for i := range subjects {
 		t := subjects[(i+nth)%len(subjects)]

@@ -36,7 +36,7 @@ func measureFleet(ctx context.Context, s *testEnv, o options) (*fleet, error) {
 		if err != nil {
 			return nil, err
 		}
-		theirs, ours = append(theirs, x), append(ours, governed(fmt.Sprintf("fleet-%d", i), 3, etcdv1.Managed))
+		theirs, ours = append(theirs, x), append(ours, governed(fmt.Sprintf("fleet-%d", i), 3, etcdv1.TLSModeManaged))
 	}
 	progress("%d plain StatefulSets of 3 at once", o.fleet)
 	took, err := s.launch(ctx, theirs)

@@ -25,7 +25,7 @@ const labelPlain = "bench.governor.dev/plain"
 // governed returns an EtcdCluster.
 func governed(name string, size int, mode etcdv1.TLSMode) *subject {
 	return &subject{
-		name: name, size: size, governed: true, encrypted: mode != etcdv1.Disabled,
+		name: name, size: size, governed: true, encrypted: mode != etcdv1.TLSModeDisabled,
 		objects: []client.Object{object(name, size, mode)},
 		labels:  client.MatchingLabels{lifecycle.LabelApp: etcd.Name, lifecycle.LabelInstance: name},
 		service: types.NamespacedName{Namespace: namespace, Name: name + "-client"},
@@ -59,7 +59,7 @@ func plain(name string, size int) (*subject, error) {
 }
 
 func statefulSet(name string, size int, labels map[string]string) (*appsv1.StatefulSet, error) {
-	want := object(name, size, etcdv1.Disabled)
+	want := object(name, size, etcdv1.TLSModeDisabled)
 	set, err := etcd.StatefulSet(want, etcd.World{}, lifecycle.Step{Target: name, Args: map[string]string{etcd.ArgVersion: etcd.Newest}})
 	if err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func faults() []fault {
 }
 
 func measureRecoveries(ctx context.Context, s *testEnv, o options) ([]recovery, error) {
-	governor := governed("wounded", 3, etcdv1.Disabled)
+	governor := governed("wounded", 3, etcdv1.TLSModeDisabled)
 	static, err := plain("wounded-plain", 3)
 	if err != nil {
 		return nil, err

@@ -23,14 +23,14 @@ func AddToScheme(s *runtime.Scheme) error {
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:path=candies,singular=candy,shortName=cn,categories=governor
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name=Status,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Flavor,type=string,JSONPath=`.spec.flavor`
 // +kubebuilder:printcolumn:name=Machine,type=string,JSONPath=`.status.machine`
 // +kubebuilder:printcolumn:name=Wanted,type=integer,JSONPath=`.status.wanted`,description="Sugar that the flavor stands for, in mg/g"
 // +kubebuilder:printcolumn:name=Sweetness,type=integer,JSONPath=`.status.sweetness.value`,description="Sugar that was measured last, in mg/g"
 // +kubebuilder:printcolumn:name=Made,type=integer,JSONPath=`.status.bars.made`
 // +kubebuilder:printcolumn:name=Disposed,type=integer,JSONPath=`.status.bars.disposed`
-// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
-// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name=Age,type=date,JSONPath=`.metadata.creationTimestamp`
 type Candy struct {
 	metav1.TypeMeta   `json:",inline"`

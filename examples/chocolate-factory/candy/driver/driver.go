@@ -8,8 +8,7 @@ import (
 	"net/http"
 	"net/url"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
+	"github.com/governor-dev/governor/kube"
 	"github.com/governor-dev/governor/lifecycle"
 
 	v1 "awesome.corp.com/chocolate-factory/api/v1"
@@ -24,7 +23,7 @@ type Driver struct {
 }
 
 // New returns a driver that finds each machine by its Service.
-func New(client.Client, client.Reader) lifecycle.Driver[*v1.Candy, candy.World] { return At(ByService) }
+func New(kube.Access) lifecycle.Driver[*v1.Candy, candy.World] { return At(ByService) }
 
 // At returns a driver that finds the machine of a candy at the address.
 func At(address func(*v1.Candy) string) Driver {
@@ -71,7 +70,11 @@ func (d Driver) perform(ctx context.Context, c *v1.Candy, s lifecycle.Step) erro
 	case candy.Make:
 		return d.call(ctx, http.MethodPost, job+"/bars", nil, nil)
 	case candy.Sense:
-		return d.call(ctx, http.MethodPost, bar+"/senses?samples="+url.QueryEscape(s.Args["samples"]), nil, nil)
+		args, err := lifecycle.ArgsOf[candy.SenseArgs](s)
+		if err != nil {
+			return err
+		}
+		return d.call(ctx, http.MethodPost, fmt.Sprintf("%s/senses?samples=%d", bar, args.Samples), nil, nil)
 	case candy.Dispose:
 		return d.call(ctx, http.MethodDelete, bar, nil, nil)
 	case candy.Deliver:

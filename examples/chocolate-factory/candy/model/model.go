@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"time"
 
 	"github.com/governor-dev/governor/lifecycle"
@@ -35,11 +34,13 @@ var errSilent = errors.New("the machine does not answer")
 
 // Observe implements sim.Model.
 func (m *Model) Observe(now time.Time) candy.World {
-	m.now = now
+	if m.now.IsZero() {
+		m.now = now // later times are the machine's own
+	}
 	if m.Machine.Faults.Down {
 		return candy.World{}
 	}
-	job, err := m.Machine.Get(now, ours)
+	job, err := m.Machine.Get(m.now, ours)
 	if err != nil {
 		return candy.World{Answers: true}
 	}
@@ -66,8 +67,10 @@ func (m *Model) perform(want *v1.Candy, s lifecycle.Step) (err error) {
 	case candy.Make:
 		_, err = m.Machine.Make(m.now, ours)
 	case candy.Sense:
-		n, _ := strconv.Atoi(s.Args["samples"])
-		_, err = m.Machine.Sense(m.now, ours, s.Target, n)
+		var args candy.SenseArgs
+		if args, err = lifecycle.ArgsOf[candy.SenseArgs](s); err == nil {
+			_, err = m.Machine.Sense(m.now, ours, s.Target, args.Samples)
+		}
 	case candy.Dispose:
 		_, err = m.Machine.Dispose(m.now, ours, s.Target)
 	case candy.Deliver:
