@@ -177,7 +177,7 @@ PARALLEL := $(shell nproc)
 # The tests of the gate, one a line; a unit test checks that each exists.
 SMOKE = $(if $(T),^$(T)$$,$(shell grep -v '^\#' test/e2e/smoke/tests.txt | paste -sd '|'))
 # Node faults disturb the whole cluster; fast node detection makes them short, and the other tests fragile.
-NODES := ^(TestAPIServerOutage|TestNodeLoss|TestEtcdServesWhileANodeIsDown|TestEtcdMovesMemberToZoneWithRoom)$$
+NODES := ^(TestAPIServerOutage|TestNodeLoss|TestEtcdServesWhileANodeIsDown|TestEtcdWaitsForANodeInMaintenance|TestEtcdMovesMemberToZoneWithRoom)$$
 GUIDE := ^(TestAuthoringGuide|TestChocolateFactory)$$
 cluster-tests = $(call sum,$(1)) $(RERUN) --rerun-fails-report=$(CI)/$(1).flakes --packages ./test/e2e -- -count=1 -parallel $(PARALLEL)
 
@@ -204,12 +204,13 @@ test-localkube: ## The local cluster itself: networking, volumes, faults, and th
 
 .PHONY: test-all
 test-all: ## Everything but chaos, soak and the full benchmarks, before an issue is called done (100 minutes)
-	@SCENARIOS= LEAN=1 tools/ci/run check prefetch build unit sim envtest examples smoke e2e e2e-nodes localkube guide bench vulnerabilities
+	@SCENARIOS= LEAN=1 tools/ci/run check prefetch build unit sim envtest examples smoke e2e e2e-nodes localkube guide replays bench vulnerabilities
 
-.PHONY: test-e2e test-e2e-nodes test-guide test-bench test-vulnerabilities
+.PHONY: test-e2e test-e2e-nodes test-guide test-replays test-bench test-vulnerabilities
 test-e2e: e2e
 test-e2e-nodes: e2e-nodes
 test-guide: guide
+test-replays: replays
 test-vulnerabilities: vulnerabilities
 test-bench:
 	@$(MAKE) --no-print-directory bench COUNTS=10 ROUNDS=1 FLEET=2
@@ -244,6 +245,10 @@ chaos: $(LOCALKUBE) bin/governor other-release ## Do to a cluster all that users
 	kubectl apply --server-side -f dist/install.yaml >/dev/null; \
 	kubectl -n governor-system rollout status deployment/governor --timeout=120s; \
 	go run ./test/chaos -localkube "$$E2E_LOCALKUBE" -seconds $(or $(SECONDS),600) -seed $(SEED_OR_RANDOM) -layout $(LAYOUT) -replay "$(REPLAY)" -other-release "$(OTHER_IMAGE)"'
+
+.PHONY: replays
+replays: ## Play what the adversary once found again, a minute each: test/chaos/replays.txt
+	@$(MAKE) --no-print-directory chaos OTHER= REPLAY="$$(grep -v '^#' test/chaos/replays.txt | paste -sd ';')"
 
 .PHONY: soak
 soak: ## What CI has no time for: four hours of chaos, all small worlds and a million simulated scenarios of etcd (4 hours on two cores)

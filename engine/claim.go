@@ -5,10 +5,12 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // finalizer keeps an object until the steps of its deletion are done.
-const finalizer = "governor.dev/finalize"
+const finalizer = lifecycle.Finalizer
 
 func hasFinalizer(obj client.Object) bool { return controllerutil.ContainsFinalizer(obj, finalizer) }
 

@@ -171,14 +171,14 @@ func frozenEtcd(t *testing.T, worked, now etcdv1.EtcdClusterSpec) (*engine[*etcd
 	return e, obj
 }
 
-// servingEtcd is the world in which the members serve, with templates of that version and revision.
-func servingEtcd(obj *etcdv1.EtcdCluster, version, revision string, names ...string) etcd.World {
+// servingEtcd is the world in which the members serve, with templates of that revision.
+func servingEtcd(obj *etcdv1.EtcdCluster, revision string, names ...string) etcd.World {
 	seen := etcd.World{Listed: true, ClusterID: 1}
 	for i, name := range names {
 		seen.Members = append(seen.Members, etcd.Member{
 			Name: name, ID: uint64(i + 1), PeerURL: etcd.PeerURL(obj, name), Role: etcd.Voter, Joined: true, Health: etcd.Healthy, Leads: i == 0,
-			Version: version, Index: 9, Set: etcd.Set{Exists: true, Version: version, Revision: revision, Exposure: etcd.Exposed},
-			Pod:    etcd.Pod{Exists: true, Ready: true, Version: version, Revision: revision, Exposure: etcd.Exposed, Node: "n"},
+			Version: etcd.Newest, Index: 9, Set: etcd.Set{Exists: true, Version: etcd.Newest, Revision: revision, Exposure: etcd.Exposed},
+			Pod:    etcd.Pod{Exists: true, Ready: true, Version: etcd.Newest, Revision: revision, Exposure: etcd.Exposed, Node: "n"},
 			Volume: etcd.Volume{Exists: true},
 		})
 	}
@@ -222,7 +222,7 @@ func retentionChanges(t *testing.T) (*engine[*etcdv1.EtcdCluster, etcd.World], *
 // that has Kubernetes delete them.
 func TestHeldChangeDoesNotTurnRetentionAround(t *testing.T) {
 	e, obj := retentionChanges(t)
-	seen := servingEtcd(obj, "3.6.16", "", "e-0", "e-1", "e-3")
+	seen := servingEtcd(obj, "", "e-0", "e-1", "e-3")
 	seen.Members[2].Volume.Owned = true // the other volumes stay already
 	r := judged(t, e, obj, seen)
 	if step := r.Decision.Step; r.Decision.Outcome != lifecycle.OutcomeProceed || step.Name != etcd.SetRetention || step.Args[etcd.ArgRetention] != string(etcdv1.RetentionRetain) {
@@ -230,10 +230,37 @@ func TestHeldChangeDoesNotTurnRetentionAround(t *testing.T) {
 	}
 }
 
+// A member whose StatefulSet a user broke is put right, also while a change is held and its template can be compared with
+// the spec that worked last only: its data must not go because it has not answered for spec.replaceAfter.
+func TestBrokenSetIsRestoredWhileAChangeIsHeld(t *testing.T) {
+	var worked, now etcdv1.EtcdClusterSpec
+	worked.TLS.Mode, now.TLS.Mode, now.Options.SnapshotCount = etcdv1.TLSModeDisabled, etcdv1.TLSModeDisabled, 7
+	e, obj := frozenEtcd(t, worked, now)
+	broken := func(edited string) etcd.World {
+		seen := servingEtcd(obj, "r", "e-0", "e-1", "e-2")
+		m := &seen.Members[1]
+		m.Health, m.Bootstrap, m.Since, m.Set.Edited = etcd.Unknown, etcd.BootstrapDisabled, time.Unix(1, 0), edited
+		m.Pod.Ready, m.Pod.Since = false, time.Unix(1, 0)
+		return seen
+	}
+	e.driver = etcdWorlds{of: func(want *etcdv1.EtcdCluster) (etcd.World, error) {
+		if want.Spec.Options.SnapshotCount == 0 {
+			return broken("spec.template"), nil
+		}
+		return broken(""), nil
+	}}
+	if d := (etcd.Planner{}).Next(obj, broken(""), e.now()); d.Step.Name != etcd.RemoveMember || d.Step.Class != lifecycle.ClassDestructive {
+		t.Fatalf("the present spec decides %s, so this test proves nothing", d)
+	}
+	if r := judged(t, e, obj, broken("")); r.Decision.Step.Name != etcd.RestoreStatefulSet || r.Decision.Step.Target != "e-1" {
+		t.Errorf("the engine decides %s", r.Decision)
+	}
+}
+
 // A volume that a repair creates while the change is held stays, too.
 func TestHeldChangeCreatesNoVolumeThatGoes(t *testing.T) {
 	e, obj := retentionChanges(t)
-	seen := servingEtcd(obj, "3.6.16", "", "e-0", "e-1", "e-2")
+	seen := servingEtcd(obj, "", "e-0", "e-1", "e-2")
 	seen.Members[2] = etcd.Member{Name: "e-2", ID: 3, Role: etcd.Learner, PeerURL: etcd.PeerURL(obj, "e-2"), Bootstrap: etcd.BootstrapJoin}
 	r := judged(t, e, obj, seen)
 	step := r.Decision.Step
@@ -256,7 +283,7 @@ func secretsChange(t *testing.T) (e *engine[*etcdv1.EtcdCluster, etcd.World], ob
 	e, obj = frozenEtcd(t, worked, now)
 	before := obj.DeepCopy()
 	before.Spec.TLS = worked.TLS
-	former = servingEtcd(obj, etcd.Newest, etcd.Revision(before)+".a", "e-0", "e-1", "e-2")
+	former = servingEtcd(obj, etcd.Revision(before)+".a", "e-0", "e-1", "e-2")
 	former.Trust = "a"
 	etcd.Planner{}.Status(obj, former)
 	seen = etcd.World{Trust: "b"}

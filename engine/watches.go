@@ -33,7 +33,7 @@ func (s *supervisor[T, W]) newCache(ctx context.Context, names *caching.SpecMana
 	byObject := map[client.Object]cache.ByObject{s.app.cachedObject(): lean}
 	mine := labels.SelectorFromSet(labels.Set{lifecycle.LabelApp: s.app.Name})
 	for _, obj := range s.app.Owns {
-		byObject[obj] = cache.ByObject{Label: mine}
+		byObject[obj] = cache.ByObject{Label: mine, Transform: caching.TrimLarge}
 	}
 	for _, w := range s.app.Watches {
 		byObject[w.Object] = cache.ByObject{Label: w.selector(s.app.Name), Transform: w.transform()}

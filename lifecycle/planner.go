@@ -90,6 +90,9 @@ const (
 	// pods. The engine watches only objects with it.
 	LabelApp = "governor.dev/app"
 
+	// Finalizer keeps an object while its deletion has steps, or a policy can hold its deletion.
+	Finalizer = "governor.dev/finalize"
+
 	// LabelInstance is the name of the custom resource that an object belongs to. The engine
 	// reconciles that resource when the object changes.
 	LabelInstance = "app.kubernetes.io/instance"

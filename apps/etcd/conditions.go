@@ -31,7 +31,7 @@ func (Planner) Conditions(want *etcdv1.EtcdCluster, seen World, d lifecycle.Deci
 	return slices.Concat(
 		service.Conditions(d),
 		[]lifecycle.Condition{faultToleranceCondition(want, seen), quorumLostCondition(d), alarmCondition(seen)},
-		revocationCondition(want, seen), keptVolumes(want, seen),
+		revocationCondition(want, seen), keptVolumes(want, seen), oldVolumesCondition(want, seen), volumeGrowthCondition(want, seen),
 	)
 }
 

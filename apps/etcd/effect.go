@@ -141,7 +141,7 @@ func both(edit func(*Member)) (worst, best func(*Member)) { return edit, edit }
 
 func grown(m *Member, s lifecycle.Step) {
 	if args, err := lifecycle.ArgsOf[GrowArgs](s); err == nil {
-		m.Volume.Size, m.Volume.AwaitsPod = args.Size, m.Pod.Exists
+		m.Volume.Size, m.Volume.Capacity, m.Volume.AwaitsPod = args.Size, 0, m.Pod.Exists
 	}
 }
 

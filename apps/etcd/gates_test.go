@@ -58,7 +58,7 @@ func TestGates(t *testing.T) {
 
 func TestDiagnose(t *testing.T) {
 	cases := map[string]struct{ reason, words, want string }{
-		"Empty":   {"a disabled bootstrap", `{"level":"fatal","ts":"2026-01-01T00:00:00Z","caller":"etcdmain/etcd.go:204","msg":"discovery failed","error":"couldn't find local name \"e-0\" in the initial cluster configuration","stacktrace":"etcdmain.startEtcdOrProxyV2"}`, "the data directory is empty"},
+		"Empty":   {"a disabled bootstrap", `{"level":"fatal","ts":"2026-01-01T00:00:00Z","caller":"etcdmain/etcd.go:204","msg":"discovery failed","error":"couldn't find local name \"e-0\" in the initial cluster configuration","stacktrace":"etcdmain.startEtcdOrProxyV2"}`, "the data directory is empty, or its log is missing"},
 		"Corrupt": {"a broken log", `panic: walpb: crc mismatch`, "the log is corrupt (crc mismatch)"},
 		"Lost":    {"a log that is shorter than it was", `{"level":"panic","msg":"tocommit(8) is out of range [lastIndex(3)]. Was the raft log corrupted, truncated, or lost?"}`, "the log has lost entries"},
 		"Missing": {"a missing database, with only the stack trace left",

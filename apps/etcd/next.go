@@ -55,6 +55,7 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		missingStatefulSet(goal, seen),     // nor does recreating a StatefulSet whose volume exists
 		authorityMismatch(goal, seen, now), // only a restart helps a member that refuses certificates
 		otherCluster(want, seen),           // a snapshot restored in place
+		sharedIdentity(seen),               // two pods with one identity, and no evidence which is the member
 		divided(seen),                      // two member lists, and no evidence which is right
 		memberListDenied(goal, seen),       // etcd denies the operator the member list
 		noQuorum(goal, seen, now),          // nothing destructive: waits for pods, or reports lost data
@@ -135,7 +136,7 @@ func nameTaken(seen World) lifecycle.Decision {
 		return lifecycle.Decision{}
 	}
 	return lifecycle.Block("NameTaken", fmt.Sprintf(
-		"An earlier cluster of this name still runs: %s. Governor does not change it. Delete it, or give this object another name.",
+		"An earlier cluster of this name still runs: %s. Governor does not change it. Delete it, or give this object another name. Its volumes stay, and this object starts empty.",
 		strings.Join(seen.Orphans, ", ")))
 }
 
@@ -361,6 +362,9 @@ func outdatedMember(want desired, seen World, is func(Member) bool, now time.Tim
 		return lifecycle.Decision{}
 	}
 	to, reason := want.after(m), want.difference(m)
+	if d := quotaTooSmall(want, seen, m); d.IsSet() {
+		return d
+	}
 	s := restart(want, m, to, reason, "%s restarts with etcd %s and the current spec.", m.Name, to)
 	if d := lifecycle.First(refusedTemplate(want, seen, s), unverifiedTemplate(seen, s)); d.Outcome == lifecycle.OutcomeBlocked && !replacementServes(want, seen) {
 		return d

@@ -286,6 +286,7 @@ func byUsers() map[string]page {
 		"Respelled":       {"a member is known by its ID", three(serving(3)), other, "Proceed UpdatePeerURL e-1 (PeerURLChanged)"},
 		"Unidentified":    {"a possible member is not removed", wanted(3), odd, "Blocked MemberUnidentified"},
 		"ClaimStripped":   {"facts about a claim must not depend on its labels", three(serving(3)), claimStripped, "Proceed LabelVolume e-1 (LabelsMissing)"},
+		"SharedID":        {"the copy must not outlive the original", three(serving(3)), scene{etcd.World{Shared: "e-0 and e-1 answer as the member f0", Listed: true, ClusterID: 0xc1, Members: serving(3).Members}}, "Blocked MembersShareID"},
 		"Divided":         {"one side's list must not remove the other side", three(serving(3)), scene{etcd.World{Divided: "a says b; c says d", Members: serving(3).silent().Members}}, "Blocked MembersDivided"},
 		"OtherID":         {"a snapshot was restored in place", three(serving(3)), scene{etcd.World{OtherID: 0xc2, Members: serving(3).silent().Members}}, "Blocked ClusterIDChanged"},
 		"Earlier":         {"Kubernetes is about to delete or to orphan what an earlier cluster owns", wanted(3), scene{etcd.World{Earlier: true}}, "Retry PreviousStillDeleting"},

@@ -123,7 +123,7 @@ func hinderedAny(want desired, seen World, now time.Time) lifecycle.Decision {
 // last two kibibytes of the log. A panic's stack may fill them, so that only the name of the
 // function that rejected the data is left.
 var fatalMessages = []struct{ words, means string }{
-	{"couldn't find local name", "the data directory is empty"},
+	{"couldn't find local name", "the data directory is empty, or its log is missing"},
 	{"crc mismatch", "the log is corrupt (crc mismatch)"},
 	{"max entry size limit exceeded", "the log is corrupt"},
 	{"tocommit(", "the log has lost entries"},

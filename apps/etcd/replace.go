@@ -106,6 +106,16 @@ func otherCluster(want *etcdv1.EtcdCluster, seen World) lifecycle.Decision {
 		hex(seen.OtherID), want.Status.ClusterID, want.Namespace, want.Name))
 }
 
+// sharedIdentity blocks all removals while several pods answer as one member, e.g. after a data directory was copied.
+func sharedIdentity(seen World) lifecycle.Decision {
+	if seen.Shared == "" {
+		return lifecycle.Decision{}
+	}
+	return lifecycle.Block("MembersShareID", fmt.Sprintf(
+		"%s: one of them has a copy of the other's data. Governor removes nothing. "+
+			"Delete the PersistentVolumeClaim and the pod of the copy.", seen.Shared))
+}
+
 // divided blocks all removals while serving members have different member lists, e.g. after one
 // was started with --force-new-cluster.
 func divided(seen World) lifecycle.Decision {

@@ -41,7 +41,9 @@ func startInitial(want desired, seen World) lifecycle.Decision {
 	if len(missing) == 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(formCluster(want, missing))
+	s := formCluster(want, missing)
+	s.Message = strings.TrimSpace(s.Message + " " + oldVolumes(seen))
+	return lifecycle.Proceed(s)
 }
 
 // claimMissing reports that the claim of a member was deleted before the cluster formed: no member
@@ -185,7 +187,7 @@ func lossCause(want desired, seen World, m Member, now time.Time) string {
 	case m.Foreign:
 		return "its volume has the data of another cluster, which is kept"
 	case m.Volume.Lost:
-		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty")
+		return "its data is lost: " + cmp.Or(m.Volume.Detail, "the data directory is empty, or its log is missing")
 	case dataLost(m) && !m.Volume.Unbound, learner(m) && claimTerminating(m):
 		return "its volume is deleted"
 	case startObstacle(m) != "":

@@ -161,7 +161,13 @@ func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeC
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: ClaimName(want, s.Target), Labels: ClaimLabels(want, s.Target),
-			Annotations: map[string]string{AnnotationVersion: s.Args[ArgVersion]},
+			Annotations: map[string]string{
+				AnnotationVersion: s.Args[ArgVersion],
+				// A retained claim has the instance label and no owner, which Argo CD takes for garbage of the application
+				// of that name (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#no-prune-resources).
+				"argocd.argoproj.io/compare-options": "IgnoreExtraneous",
+				"argocd.argoproj.io/sync-options":    "Prune=false",
+			},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},

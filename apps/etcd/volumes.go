@@ -3,8 +3,11 @@ package etcd
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
 	"github.com/governor-dev/governor/lifecycle"
@@ -81,8 +84,71 @@ func quota(want *etcdv1.EtcdCluster, seen World) int64 {
 	case size == nil || setsQuota(want):
 		return 0
 	}
-	fits := min(max(size.Value()/4, (size.Value()-logSpace)/2), maxQuota)
+	room := usable(size.Value(), seen)
+	fits := min(max(room/4, (room-logSpace)/2), maxQuota)
 	return max(fits, minQuota(want, seen))
+}
+
+// quotaTooSmall blocks the restart of a member with a smaller quota than a database needs: etcd would raise the alarm NOSPACE
+// and refuse all writes (https://etcd.io/docs/latest/op-guide/maintenance/#space-quota).
+func quotaTooSmall(want desired, seen World, m Member) lifecycle.Decision {
+	q := want.Spec.Options.Quota
+	if q == nil || m.Quota != 0 && m.Quota <= q.Value() {
+		return lifecycle.Decision{}
+	}
+	for _, o := range seen.Members {
+		if o.DBSize > q.Value()-largestRequest {
+			return lifecycle.Fail("QuotaTooSmall", fmt.Sprintf("spec.options.quota is %s, and the database of %s has %s: with it etcd would refuse all writes. "+
+				"Raise spec.options.quota, or compact and defragment the members first.", q, o.Name, resource.NewQuantity(o.DBSize>>20<<20, resource.BinarySI)))
+		}
+	}
+	return lifecycle.Decision{}
+}
+
+// usable is the smallest volume's real size, if a volume has less than requested.
+func usable(requested int64, seen World) int64 {
+	for _, m := range seen.Members {
+		if m.Volume.Capacity > 0 {
+			requested = min(requested, m.Volume.Capacity)
+		}
+	}
+	return requested
+}
+
+// oldVolumesCondition says that the data of an earlier cluster of the name is not in this one.
+func oldVolumesCondition(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition {
+	if len(seen.OldVolumes) == 0 {
+		return nil
+	}
+	return []lifecycle.Condition{{
+		Type: "OldVolumes", Status: metav1.ConditionTrue, Reason: "NotUsed", Message: fmt.Sprintf(
+			"%s Their data is not in this cluster. To delete it: kubectl -n %s delete pvc %s",
+			oldVolumes(seen), want.Namespace, strings.Join(seen.OldVolumes, " ")),
+	}}
+}
+
+// oldVolumes describes the volumes of earlier clusters of the name; empty if there are none.
+func oldVolumes(seen World) string {
+	if len(seen.OldVolumes) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d volume(s) of an earlier cluster of this name exist, such as %s, and this cluster does not use them.",
+		len(seen.OldVolumes), seen.OldVolumes[0])
+}
+
+// volumeGrowthCondition reports a volume that has less than was requested: only the capacity in the claim's status is real.
+func volumeGrowthCondition(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition {
+	m, ok := seen.find(func(m Member) bool {
+		return ours(m) && !Volatile(want) && m.Volume.Exists && 0 < m.Volume.Capacity && m.Volume.Capacity < m.Volume.Size
+	})
+	if !ok {
+		return nil
+	}
+	return []lifecycle.Condition{{
+		Type: "VolumesGrown", Status: metav1.ConditionFalse, Reason: "Growing", Message: fmt.Sprintf(
+			"The volume of %s has %s, and %s are requested. If it stays so, no provisioner grows the volumes of its storage class.",
+			m.Name, resource.NewQuantity(m.Volume.Capacity, resource.BinarySI), resource.NewQuantity(m.Volume.Size, resource.BinarySI)),
+	}}
 }
 
 // setsQuota reports whether the user's environment sets the quota. A flag would override it.

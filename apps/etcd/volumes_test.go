@@ -105,6 +105,73 @@ func TestPreviewOfAFullDisk(t *testing.T) {
 	}
 }
 
+// No member restarts with a quota that is smaller than a database: etcd would refuse all writes.
+func TestQuotaThatIsTooSmallRestartsNoMember(t *testing.T) {
+	quota := resource.MustParse("16Mi")
+	want := wanted(3)
+	want.Spec.Options.Quota = &quota
+	filled := func(quota int64) scene {
+		s := serving(3)
+		for _, name := range []string{"e-0", "e-1", "e-2"} {
+			s = s.with(name, func(m *etcd.Member) { m.Quota = quota })
+		}
+		return s.with("e-1", func(m *etcd.Member) { m.DBSize = 40 << 20 })
+	}
+	for name, c := range map[string]struct {
+		seen   scene
+		reason string
+	}{
+		"Larger":  {filled(2 << 30), "QuotaTooSmall"},
+		"Unknown": {filled(0), "QuotaTooSmall"},
+		"Running": {filled(16 << 20), "SpecChanged"}, // a restart changes nothing about it
+		"Empty":   {serving(3), "SpecChanged"},
+	} {
+		d := etcd.Planner{}.Next(want, c.seen.World, noon)
+		if d.Reason != c.reason && d.Step.Reason != c.reason {
+			t.Errorf("%s: the decision is %s", name, d)
+		}
+		if c.reason == "QuotaTooSmall" && !strings.Contains(d.Message, "spec.options.quota is 16Mi, and the database of e-1 has 40Mi") {
+			t.Errorf("%s: it says %q", name, d.Message)
+		}
+	}
+}
+
+// A request for storage can be accepted and never fulfilled, and data of an earlier cluster can be missed: conditions say so.
+func TestVolumeConditions(t *testing.T) {
+	small := func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 10<<30, 1<<30 }
+	old := serving(3)
+	old.OldVolumes = []string{"e-0-4f2a", "e-1-4f2a"}
+	for name, c := range map[string]struct {
+		seen       scene
+		kind, says string
+	}{
+		"NotGrown": {serving(3).with("e-1", small), "VolumesGrown", "The volume of e-1 has 1Gi, and 10Gi are requested."},
+		"Grown":    {serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 1<<30, 1<<30 }), "VolumesGrown", ""},
+		"Unknown":  {serving(3), "VolumesGrown", ""},
+		"Old":      {old, "OldVolumes", "kubectl -n ns delete pvc e-0-4f2a e-1-4f2a"},
+		"NoOld":    {serving(3), "OldVolumes", ""},
+	} {
+		said := ""
+		for _, condition := range (etcd.Planner{}).Conditions(wanted(3), c.seen.World, lifecycle.Settled("AsDeclared", "")) {
+			if condition.Type == c.kind {
+				said = condition.Message
+			}
+		}
+		if c.says == "" && said != "" || !strings.Contains(said, c.says) {
+			t.Errorf("%s: it says %q, want %q", name, said, c.says)
+		}
+	}
+}
+
+// The preview, the event and the history of a new cluster name the volumes that it does not use.
+func TestFormingNamesOldVolumes(t *testing.T) {
+	want := wanted(3)
+	d := etcd.Planner{}.Next(want, etcd.World{OldVolumes: []string{"e-0-4f2a"}}, noon)
+	if d.Step.Name != etcd.FormCluster || !strings.Contains(d.Step.Message, "1 volume(s) of an earlier cluster of this name exist, such as e-0-4f2a") {
+		t.Errorf("the decision is %s", d)
+	}
+}
+
 func TestQuotaFollowsTheVolume(t *testing.T) {
 	quota := resource.MustParse("3Gi")
 	own := sized(wanted(3), "100Gi")
@@ -124,6 +191,7 @@ func TestQuotaFollowsTheVolume(t *testing.T) {
 		"Declared":  {own, serving(3), "--quota-backend-bytes=3221225472"},
 		"ByEnv":     {byEnv, serving(3), ""},
 		"NoSize":    {wanted(3), serving(3), ""},
+		"NotGrown":  {sized(wanted(3), "10Gi"), serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 10<<30, 1<<30 }), "--quota-backend-bytes=268435456"},
 		"Data":      {sized(wanted(3), "1Gi"), large, "--quota-backend-bytes=1258291200"},
 		"DataAtAll": {told(sized(wanted(3), "1Gi"), large), scene{}, "--quota-backend-bytes=1258291200"},
 	}

@@ -20,9 +20,13 @@ type World struct {
 	// Earlier reports whether StatefulSets or pods of an earlier cluster of the name still
 	// exist: Kubernetes is about to delete or to orphan them.
 	Earlier bool
+	// OldVolumes are the names of the volume claims that earlier clusters of the name left. This cluster does not use them.
+	OldVolumes []string
 	// OtherID is the cluster ID in the answers of serving members if it is not the recorded
 	// one; otherwise 0.
 	OtherID uint64
+	// Shared describes which pods answer as one and the same member; empty if none do. Their state is unknown.
+	Shared string
 	// Divided describes how the member lists of serving members differ; empty if they agree.
 	Divided string
 	// Unauthorized reports whether etcd's authentication denies the operator changes, and
@@ -227,8 +231,8 @@ type Volume struct {
 	Stripped bool
 	// Owned reports that Kubernetes deletes the claim with the cluster.
 	Owned bool
-	// Size is the requested size in bytes.
-	Size int64
+	// Size is the requested size in bytes, and Capacity the real one; 0 if it is unknown.
+	Size, Capacity int64
 	// Version is the last version that was about to use it: the data may be of that version.
 	// It is written on the claim before the StatefulSet gets it, so it survives the latter.
 	Version string

@@ -50,7 +50,11 @@ func tooManyPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if n <= 0 {
 		return lifecycle.Decision{}
 	}
-	return lifecycle.Proceed(withReason(step(DeletePods, want, Args{Pods: n}), lifecycle.CauseSpecChange, "TooManyPods",
+	s := step(DeletePods, want, Args{Pods: n})
+	if want.Spec.Replicas == 0 && seen.available() > 0 {
+		s.Class = lifecycle.ClassDisruptive // nothing serves after it
+	}
+	return lifecycle.Proceed(withReason(s, lifecycle.CauseSpecChange, "TooManyPods",
 		"Deleting %s of %d, spec.replicas is %d: %s.", podCount(n), active, want.Spec.Replicas, nameList(PodsToDelete(seen.Actives(), n))))
 }
 
@@ -111,10 +115,10 @@ func outdatedPods(want *appv1.PodSet, seen World) lifecycle.Decision {
 	if n == 0 {
 		return lifecycle.Decision{}
 	}
+	// Disruptive, also if only unready pods go: an unready pod may still serve, and a step that a policy lets through while
+	// it holds the same change of the next pod would create and delete pods in turn.
 	s := step(ReplaceOutdated, want, Args{Pods: n, Template: Fingerprint(want)})
-	if n > unready {
-		s.Class = lifecycle.ClassDisruptive
-	}
+	s.Class = lifecycle.ClassDisruptive
 	return lifecycle.Proceed(withReason(s, lifecycle.CauseSpecChange, "TemplateChanged",
 		"Replacing %s of %d that have an earlier template: %s.", podCount(n), len(old), nameList(PodsToDelete(old, n))))
 }

@@ -133,6 +133,25 @@ func TestMaxUnavailable(t *testing.T) {
 	}
 }
 
+// What may end the service needs an approval: all pods go, or pods that may still serve.
+func TestDisruptiveSteps(t *testing.T) {
+	for name, c := range map[string]struct {
+		replicas int32
+		seen     string
+		want     lifecycle.Class
+	}{
+		"ToZero":        {0, "rr", lifecycle.ClassDisruptive},
+		"ToZeroBroken":  {0, "bb", lifecycle.ClassRoutine},
+		"ToOne":         {1, "rr", lifecycle.ClassRoutine},
+		"OutdatedReady": {2, "oo", lifecycle.ClassDisruptive},
+		"OutdatedAway":  {2, "bo", lifecycle.ClassDisruptive},
+	} {
+		if d := (podset.Planner{}).Next(set(c.replicas), world(c.seen), now); d.Step.Class != c.want {
+			t.Errorf("%s: %s is %s, want %s", name, d, d.Step.Class, c.want)
+		}
+	}
+}
+
 // The gate holds a step that replaces more pods than the planner chooses.
 func TestKeepsAvailable(t *testing.T) {
 	w := world("oooo")

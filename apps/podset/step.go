@@ -46,10 +46,11 @@ type Args struct {
 // Steps declares the steps and the waits of the planner.
 func Steps() []lifecycle.StepType {
 	var all []lifecycle.StepType
-	for _, name := range []string{Release, Adopt, DeletePods, ReplaceFinished, CreatePods} {
+	for _, name := range []string{Release, Adopt, ReplaceFinished, CreatePods} {
 		all = append(all, lifecycle.StepType{Name: name, Class: lifecycle.ClassRoutine, Args: Args{}})
 	}
 	return append(all,
+		lifecycle.StepType{Name: DeletePods, Class: lifecycle.ClassDisruptive, Args: Args{}}, // when it deletes all
 		lifecycle.StepType{Name: ReplaceOutdated, Class: lifecycle.ClassDisruptive, Args: Args{}},
 		lifecycle.StepType{Name: podsReady, Wait: true, Args: Args{}},
 		lifecycle.StepType{Name: backoffOver, Wait: true, Args: Args{}},

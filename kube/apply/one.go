@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -72,13 +73,20 @@ func checkOwnerNotDeleting(ctx context.Context, live client.Reader, s *runtime.S
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(gvk)
 	err = live.Get(ctx, client.ObjectKeyFromObject(owner), now)
-	if err == nil && now.UID == owner.GetUID() && now.DeletionTimestamp == nil {
+	if err == nil && now.UID == owner.GetUID() && (now.DeletionTimestamp == nil || isKept(now)) {
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot read whether the owner of %q is being deleted: %w", existing.GetName(), err)
 	}
 	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, owner.GetName(), errors.New("it is being deleted"))
+}
+
+// isKept reports whether a policy can hold the deletion of the owner, which goes on serving meanwhile, and whether the garbage
+// collector waits for that: the finalizers of foreground deletion and of orphaning mean that it does not.
+func isKept(owner client.Object) bool {
+	return controllerutil.ContainsFinalizer(owner, lifecycle.Finalizer) &&
+		!controllerutil.ContainsFinalizer(owner, metav1.FinalizerDeleteDependents) && !controllerutil.ContainsFinalizer(owner, metav1.FinalizerOrphanDependents)
 }
 
 // Taken returns why the owner cannot apply an object over the existing one of its name: a

@@ -80,7 +80,7 @@ func TestRemediesOnObjects(t *testing.T) {
 		with client.Object
 		left bool
 	}{
-		"Orphan":    {stall{"NameTaken", "An earlier cluster of this name still runs: StatefulSet etcd-0. Governor does not change it. Delete it, or give this object another name."}, &appsv1.StatefulSet{ObjectMeta: meta("etcd-0")}, false},
+		"Orphan":    {stall{"NameTaken", "An earlier cluster of this name still runs: StatefulSet etcd-0. Governor does not change it. Delete it, or give this object another name. Its volumes stay, and this object starts empty."}, &appsv1.StatefulSet{ObjectMeta: meta("etcd-0")}, false},
 		"Foreign":   {stall{"NameTaken", `Service "etcd" exists and was not made by Governor, or others removed its owner reference, which you can set again. It is left alone. Remove or rename it, or give this object another name.`}, &corev1.Service{ObjectMeta: meta("etcd")}, false},
 		"Pod":       {stall{"ContainerCannotStart", "etcd-0: container s: x. Governor does not declare this container. Correct what adds it, e.g. an admission webhook, then delete the pod."}, &corev1.Pod{ObjectMeta: meta("etcd-0-0")}, false},
 		"Finalizer": {stall{"DeletionStuck", "etcd-0 cannot be started again: the StatefulSet etcd-0 is being deleted, and the finalizer a of another controller keeps it. Let the owner of the finalizer finish, or remove it with kubectl edit; Governor then creates the object again."}, &appsv1.StatefulSet{ObjectMeta: meta("etcd-0", "a/b", chaos.ForeignFinalizer)}, true},

@@ -23,7 +23,7 @@ func TestRemedyOfAMessage(t *testing.T) {
 			"CORRUPT: delete the volume of that member, and Governor replaces the member."}, []string{"etcd-2"}, ""},
 		"Finalizer": {stall{"DeletionStuck", "etcd-0 cannot be started again: the PersistentVolumeClaim etcd-0-data is being deleted, and the finalizer a/b of another controller keeps it. " +
 			"Let the owner of the finalizer finish, or remove it with kubectl edit; Governor then creates the object again."}, []string{"PersistentVolumeClaim", "etcd-0-data"}, ""},
-		"Orphans": {stall{"NameTaken", "An earlier cluster of this name still runs: Pod etcd-0-0, StatefulSet etcd-0. Governor does not change it. Delete it, or give this object another name."}, []string{"Pod etcd-0-0, StatefulSet etcd-0"}, ""},
+		"Orphans": {stall{"NameTaken", "An earlier cluster of this name still runs: Pod etcd-0-0, StatefulSet etcd-0. Governor does not change it. Delete it, or give this object another name. Its volumes stay, and this object starts empty."}, []string{"Pod etcd-0-0, StatefulSet etcd-0"}, ""},
 		"Foreign": {stall{"NameTaken", `Service "etcd" exists and was not made by Governor, or others removed its owner reference, which you can set again. It is left alone. Remove or rename it, or give this object another name.`}, []string{`Service "etcd"`, "Remove or rename"}, ""},
 		"Grant":   {stall{"AuthEnabled", "As the user root, run: etcdctl user add etcd-client --no-password && etcdctl user grant-role etcd-client root"}, []string{"etcd-client", "etcd-client"}, ""},
 		"Silent":  {stall{"VersionRefused", "etcd 3.6 cannot be downgraded to 3.5."}, nil, "names none of the remedies"},

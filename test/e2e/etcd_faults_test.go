@@ -124,6 +124,7 @@ func (c *cluster) reportsLoss(t *testing.T, limit time.Duration, leader string) 
 // TestEtcdServesWhileANodeIsDown: Governor waits for the member, because a restarted node
 // returns it with its data.
 func TestEtcdServesWhileANodeIsDown(t *testing.T) {
+	baseline(t)
 	c := alone(t, 3)
 	before, w := c.get(t), c.write(t)
 	var gone, node string

@@ -80,6 +80,7 @@ func (c *cluster) memberStatus(t *testing.T, what, member string, is func(etcdv1
 // operator that leads. The loss is reported soon. Another operator leads when the maintenance ends, and
 // the member returns with its volume, although it was silent for longer than replaceAfter.
 func TestEtcdWaitsForANodeInMaintenance(t *testing.T) {
+	baseline(t)
 	const replaceAfter = 30 * time.Second
 	c := lonelyCluster(t)
 	c.Apply(t, func(spec *etcdv1.EtcdClusterSpec) {

@@ -42,6 +42,7 @@ func (c *cluster) zones(t *testing.T) map[string]int {
 // TestEtcdMovesMemberToZoneWithRoom: a cluster that formed while a zone was closed has two
 // members in another. When the zone opens, one of them moves, and clients notice nothing.
 func TestEtcdMovesMemberToZoneWithRoom(t *testing.T) {
+	baseline(t)
 	c := lonelyCluster(t)
 	cordon(t, "n3", true)
 	t.Cleanup(func() { cordon(t, "n3", false) })

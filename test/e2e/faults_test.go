@@ -31,14 +31,10 @@ func must(t *testing.T, args ...string) string {
 // TestInstancesServeWhileOperatorIsStopped: instances continue to run, Kubernetes replaces their pods, and the operator makes a pending
 // change after its return.
 func TestInstancesServeWhileOperatorIsStopped(t *testing.T) {
+	baseline(t)
 	i := ready(t, 2)
 	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
 	must(t, "-n", "governor-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=governor", "--timeout=5m")
-	t.Cleanup(func() {
-		if err := install(); err != nil {
-			t.Error(err)
-		}
-	})
 	i.LosePod(t, i.pods(t)[0].Name)
 	eventually(t, "two servers answer without an operator", func(context.Context) error { return i.answer(t, 2, "1.6.18") })
 	i.Apply(t, func(spec *cachev1.MemcachedSpec) { spec.Size = 3 })
@@ -67,6 +63,7 @@ func (i *instance) answer(t *testing.T, want int, version string) error {
 
 // TestStandbyTakesOver: the standby takes over.
 func TestStandbyTakesOver(t *testing.T) {
+	baseline(t)
 	i := ready(t, 1)
 	holder := must(t, "-n", "governor-system", "get", "lease", "governor.governor.dev", "-o", "jsonpath={.spec.holderIdentity}")
 	pod, _, _ := strings.Cut(holder, "_")
@@ -80,6 +77,7 @@ func TestStandbyTakesOver(t *testing.T) {
 
 // TestAPIServerOutage: caches and etcd answer during the outage; afterwards the operator continues by itself.
 func TestAPIServerOutage(t *testing.T) {
+	baseline(t)
 	i, c := ready(t, 2), alone(t, 3)
 	pods, w := i.pods(t), c.write(t)
 	eventually(t, "a client writes to etcd", func(context.Context) error { return atLeast(w.Stats().Acknowledged, 20) })
@@ -158,6 +156,7 @@ func sameNames(before, after []corev1.Pod) bool {
 
 // TestNodeLoss: its servers move to another node, and the status is correct meanwhile.
 func TestNodeLoss(t *testing.T) {
+	baseline(t)
 	i := ready(t, 3)
 	node := i.pods(t)[0].Spec.NodeName
 	hurt(t, "node", "stop", node)
@@ -173,6 +172,7 @@ func TestNodeLoss(t *testing.T) {
 
 // TestCRDRemovalAndReturn: the operator continues to run, and reconciles again when the CRD is restored.
 func TestCRDRemovalAndReturn(t *testing.T) {
+	baseline(t)
 	const crd = "memcacheds.cache.example.com"
 	if err := install(); err != nil {
 		t.Fatal(err)
@@ -209,13 +209,9 @@ func restarts(t *testing.T) map[string]int32 {
 
 // TestNamespaceDeletionWhileOperatorIsDown: nothing delays it.
 func TestNamespaceDeletionWhileOperatorIsDown(t *testing.T) {
+	baseline(t)
 	i := ready(t, 1)
 	must(t, "-n", "governor-system", "scale", "deployment/governor", "--replicas=0")
-	t.Cleanup(func() {
-		if err := install(); err != nil {
-			t.Error(err)
-		}
-	})
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: i.key.Namespace}}
 	if err := api.Delete(t.Context(), ns); err != nil {
 		t.Fatal(err)
@@ -232,6 +228,7 @@ func TestNamespaceDeletionWhileOperatorIsDown(t *testing.T) {
 // TestUninstall removes the operator but not its CRDs: instances continue to run, and a new installation adopts them
 // without a restart.
 func TestUninstall(t *testing.T) {
+	baseline(t)
 	i := ready(t, 2)
 	pods := i.pods(t)
 	must(t, "delete", "namespace", "governor-system", "--timeout=5m")

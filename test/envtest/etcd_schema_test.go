@@ -66,6 +66,8 @@ func TestEtcdSchema(t *testing.T) {
 		"replace-never": {"a word is none", "{replaceAfter: never}", "spec.replaceAfter"},
 		"quota":         {"etcd's database ends at 8Gi", "{options: {quota: 9Gi}}", "spec.options.quota is 9Gi, allowed are 16Mi to 8Gi"},
 		"compaction":    {"a mode needs a measure", "{options: {compactionMode: Periodic}}", "spec.options.compactionMode and spec.options.compactionRetention belong together"},
+		"compact-by":    {"revisions are counted", "{options: {compactionMode: Revision, compactionRetention: 1h}}", "spec.options.compactionRetention must be a number of revisions"},
+		"compact-count": {"and periods are not", "{options: {compactionMode: Revision, compactionRetention: '1000'}}", ""},
 		"env":           {"etcd's own variables can be set", "{pod: {env: [{name: ETCD_HEARTBEAT_INTERVAL, value: '200'}]}}", ""},
 		"env-denied":    {"unless the operator decides them", "{pod: {env: [{name: ETCD_INITIAL_CLUSTER, value: x}]}}", "spec.pod.env must not set what the operator decides"},
 		"env-tls":       {"such as certificates", "{pod: {env: [{name: ETCD_PEER_CERT_FILE, value: x}]}}", "spec.pod.env must not set what the operator decides"},

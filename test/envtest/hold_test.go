@@ -87,6 +87,19 @@ func TestHeldDeletionHoldsEverything(t *testing.T) {
 		_, err := get(t, &corev1.ConfigMap{}, namespace, "r-odd")
 		return err
 	})
+	odd, err = get(t, &corev1.ConfigMap{}, namespace, "r-odd")
+	must(t, err)
+	odd.OwnerReferences = nil
+	must(t, api.Update(t.Context(), odd))
+	eventually(t, "what lost its owner has it again, and delays no repair", func() error {
+		if odd, err = get(t, &corev1.ConfigMap{}, namespace, "r-odd"); err != nil {
+			return err
+		}
+		if !metav1.IsControlledBy(odd, r) {
+			return errNotYet
+		}
+		return nil
+	})
 	quiet(t, namespace, op)
 	must(t, api.Delete(t.Context(), policy))
 	ringGone(t, namespace)

@@ -283,6 +283,7 @@ const (
 // OptionsSpec configures etcd's limits.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.compactionMode) == has(self.compactionRetention)",message="spec.options.compactionMode and spec.options.compactionRetention belong together: set both or none"
+// +kubebuilder:validation:XValidation:rule="!has(self.compactionMode) || self.compactionMode != 'Revision' || !has(self.compactionRetention) || self.compactionRetention.matches('^[0-9]+$')",message="spec.options.compactionRetention must be a number of revisions with compactionMode Revision, such as \"1000\": with a duration etcd would never compact"
 type OptionsSpec struct {
 	// quota is the size of the database at which etcd refuses writes, 16Mi to 8Gi. The default
 	// is computed from spec.storage.size, so that the log and a second copy of the database fit.

@@ -81,7 +81,7 @@ func (d *Driver) observe(ctx context.Context, want *etcdv1.EtcdCluster) (view, e
 	if err != nil {
 		return view{}, err
 	}
-	responses := d.queryMembers(ctx, want, p, keys)
+	responses, shared := d.queryMembers(ctx, want, p, keys)
 	r := readMemberList(ctx, want, clusterID(want, responses), responses, candidates(want, p, nil))
 	r.foreign = foreignMembers(ctx, want, r, responses)
 	d.queryUnmanaged(ctx, want, keys, r, responses)
@@ -89,8 +89,9 @@ func (d *Driver) observe(ctx context.Context, want *etcdv1.EtcdCluster) (view, e
 		return view{}, err
 	}
 	v := view{quorumMembers: quorumMembers(r.cluster, responses), world: etcd.World{
-		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, OtherID: otherClusterID(want, responses), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, UnknownKeys: keys.unknown, Certificates: keys.problem, Trust: keys.trust,
+		Orphans: p.orphans, Earlier: p.earlier, Divided: r.divided, Shared: shared, OtherID: otherClusterID(want, responses), Listed: r.known(), ClusterID: r.cluster, LegacyKeys: keys.legacy, UnknownKeys: keys.unknown, Certificates: keys.problem, Trust: keys.trust,
 		NetworkPolicy: d.networkPolicies.of(want),
+		OldVolumes:    p.oldVolumes,
 		Initial:       etcd.InitialMembersOf(p.initialClusters()),
 		Revocation:    keys.revocation, Bundles: keys.bundles, LeftAlarms: r.leftAlarms(),
 		Members: members(want, p, r, responses),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,6 +38,8 @@ type parts struct {
 	orphans []string
 	// earlier reports whether that cluster still owns StatefulSets.
 	earlier bool
+	// oldVolumes are the claims that clusters of the name have left.
+	oldVolumes []string
 }
 
 // gather reads the cache. A StatefulSet that is being deleted counts as deleted. Its pod still
@@ -64,6 +67,7 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
 		return parts{}, err
 	}
+	p.oldVolumes = oldVolumes(want, claims.Items)
 	p.orphans, p.earlier = orphans(want, p, sets.Items, pods.Items)
 	p.trial = findTrial(want, pods.Items)
 	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items, p.sets))
@@ -71,6 +75,20 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 		return parts{}, err
 	}
 	return p, d.findClaims(ctx, want, p, candidates(want, p, nil))
+}
+
+// oldVolumes are the names of the claims of other clusters of the name that nothing is about to delete: such a cluster was
+// deleted and created again, or restored from a backup of Kubernetes' objects.
+func oldVolumes(want *etcdv1.EtcdCluster, claims []corev1.PersistentVolumeClaim) []string {
+	var names []string
+	for i := range claims {
+		c := &claims[i]
+		if of := c.Labels[etcd.LabelCluster]; of != "" && of != string(want.UID) && alive(c) && len(c.OwnerReferences) == 0 {
+			names = append(names, c.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // initialClusters are the --initial-cluster of all bootstrap ConfigMaps.

@@ -128,6 +128,28 @@ func TestInitialMembersAreObserved(t *testing.T) {
 	}
 }
 
+// Claims that an earlier cluster of the name left are named, not used; Kubernetes is about to delete the others.
+func TestOldVolumes(t *testing.T) {
+	want := plain("")
+	claim := func(name, cluster string, edit func(*corev1.PersistentVolumeClaim)) corev1.PersistentVolumeClaim {
+		c := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{etcd.LabelCluster: cluster}}}
+		edit(&c)
+		return c
+	}
+	none := func(*corev1.PersistentVolumeClaim) {}
+	got := oldVolumes(want, []corev1.PersistentVolumeClaim{
+		claim("my-etcd-1-old", "earlier", none),
+		claim("my-etcd-0-old", "earlier", none),
+		claim("my-etcd-0-own", string(want.UID), none),
+		claim("my-etcd-0-any", "", none),
+		claim("my-etcd-0-owned", "earlier", func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{{UID: "earlier"}} }),
+		claim("my-etcd-0-gone", "earlier", func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: noon} }),
+	})
+	if diff := cmp.Diff([]string{"my-etcd-0-old", "my-etcd-1-old"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // While an earlier cluster of the name runs, also one that a cache shows half orphaned,
 // nothing is made.
 func TestOrphansOfAnEarlierCluster(t *testing.T) {

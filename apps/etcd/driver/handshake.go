@@ -82,8 +82,10 @@ func verdictOf(err error) verdict {
 		return refused
 	case errors.As(err, &theirs) && theirs.Op == "remote error":
 		alert := theirs.Err.Error()
-		if strings.Contains(alert, "unknown certificate authority") || strings.Contains(alert, "bad certificate") {
-			return refused
+		for _, refusal := range []string{"unknown certificate authority", "bad certificate", "certificate required"} {
+			if strings.Contains(alert, refusal) {
+				return refused
+			}
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package driver
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -17,9 +18,10 @@ type party struct {
 	authority, leaf *pki.Pair
 }
 
-func newParty(t *testing.T) party {
+func newParty(t *testing.T, name string) party {
 	t.Helper()
 	ca, err := pki.Issue(&x509.Certificate{
+		Subject:   pkix.Name{CommonName: name},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
 		BasicConstraintsValid: true, IsCA: true,
 	}, nil)
@@ -53,7 +55,8 @@ func (p party) config(t *testing.T, trusts party) *tls.Config {
 // TestHandshakeDetectsRefusedCertificates has each side in turn not know the other's
 // authority, and members that do not answer for other reasons.
 func TestHandshakeDetectsRefusedCertificates(t *testing.T) {
-	old, present := newParty(t), newParty(t)
+	// Authorities with different names, too: a client keeps back a certificate that no authority of the server's has signed.
+	old, present, renamed := newParty(t, "ca"), newParty(t, "ca"), newParty(t, "another ca")
 	cases := map[string]struct {
 		member, trusted party
 		name            string
@@ -64,6 +67,8 @@ func TestHandshakeDetectsRefusedCertificates(t *testing.T) {
 		"MemberOld":    {old, present, "e-0", tls.VersionTLS13, refused},
 		"OperatorNew":  {present, old, "e-0", tls.VersionTLS13, refused},
 		"OperatorNew2": {present, old, "e-0", tls.VersionTLS12, refused},
+		"Renamed":      {present, renamed, "e-0", tls.VersionTLS13, refused},
+		"Renamed2":     {present, renamed, "e-0", tls.VersionTLS12, refused},
 		"OtherName":    {present, present, "e-1", tls.VersionTLS13, ""},
 	}
 	for name, c := range cases {

@@ -1,7 +1,10 @@
 package driver
 
 import (
+	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -39,6 +42,32 @@ func identify(want *etcdv1.EtcdCluster, cluster uint64, list []*pb.Member, respo
 		}
 	}
 	return entries
+}
+
+// setAsideShared makes the state of pods unknown that answer as one member, and describes them; empty if there are none. A data
+// directory was copied, or Kubernetes still shows the address of a pod that another one has now. Which of them is the member
+// is not known, so no answer counts.
+func setAsideShared(responses map[string]answer) string {
+	type identity struct{ cluster, member uint64 }
+	names := map[identity][]string{}
+	for _, name := range slices.Sorted(maps.Keys(responses)) {
+		if s := responses[name].status; s != nil {
+			id := identity{s.Header.GetClusterId(), s.Header.GetMemberId()}
+			names[id] = append(names[id], name)
+		}
+	}
+	var shared []string
+	for id, all := range names {
+		if len(all) < 2 {
+			continue
+		}
+		shared = append(shared, fmt.Sprintf("%s answer as the member %x", strings.Join(all, " and "), id.member))
+		for _, name := range all {
+			responses[name] = answer{conn: responses[name].conn}
+		}
+	}
+	slices.Sort(shared)
+	return strings.Join(shared, "; ")
 }
 
 // byAnswer uses the answer of the member's own pod.

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"fmt"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -39,6 +40,33 @@ func TestIdentifyByURL(t *testing.T) {
 				t.Errorf("%s: got %s, unmanaged %v", c.reason, got.name, got.unmanaged)
 			}
 		})
+	}
+}
+
+// Two pods that answer as one member are both unknown: the original must not be taken for the copy.
+func TestSharedIdentity(t *testing.T) {
+	for range 20 { // maps have another order each time
+		responses := map[string]answer{
+			"my-etcd-0": answerOf(0xf0, 1, 0, etcd.Healthy),
+			"my-etcd-1": answerOf(0xf0, 1, 0, etcd.Healthy),
+			"my-etcd-2": answerOf(0xf2, 1, 0, etcd.Healthy),
+			"my-etcd-3": answerOf(0xf2, 2, 0, etcd.Healthy), // of another cluster
+		}
+		if said := setAsideShared(responses); said != "my-etcd-0 and my-etcd-1 answer as the member f0" {
+			t.Fatalf("got %q", said)
+		}
+		for name, known := range map[string]bool{"my-etcd-0": false, "my-etcd-1": false, "my-etcd-2": true, "my-etcd-3": true} {
+			if a := responses[name]; (a.status != nil) != known || (a.health == etcd.Healthy) != known {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+		want := plain("")
+		want.Status.Members = []etcdv1.MemberStatus{{Name: "my-etcd-0", ID: "f0"}, {Name: "my-etcd-1", ID: "f1"}}
+		for i, got := range identify(want, 1, []*pb.Member{{ID: 0xf0}, {ID: 0xf1}, {ID: 0xf2}}, responses, nil) {
+			if name := fmt.Sprintf("my-etcd-%d", i); got.name != name || got.unmanaged {
+				t.Errorf("entry %d is %s", i, got.name)
+			}
+		}
 	}
 }
 

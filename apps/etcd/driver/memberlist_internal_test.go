@@ -129,13 +129,14 @@ func TestVolume(t *testing.T) {
 	claim.Annotations = map[string]string{etcd.AnnotationVersion: "3.6.16"}
 	claim.Labels = etcd.ClaimLabels(plain(""), "my-etcd-0")
 	claim.Spec.Resources.Requests = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
-	whole := etcd.Volume{Exists: true, Version: "3.6.16", Size: 1 << 30}
+	claim.Status.Capacity = corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("512Mi")}
+	whole := etcd.Volume{Exists: true, Version: "3.6.16", Size: 1 << 30, Capacity: 512 << 20}
 	stripped := whole
 	stripped.Stripped = true
 	unlabeled := claim.DeepCopy()
 	delete(unlabeled.Labels, etcd.LabelCluster)
 	lost := whole
-	lost.Lost, lost.Detail = true, "the data directory is empty"
+	lost.Lost, lost.Detail = true, "the data directory is empty, or its log is missing"
 	cases := map[string]struct {
 		reason string
 		medium etcdv1.Medium

@@ -147,7 +147,7 @@ func volume(want *etcdv1.EtcdCluster, m etcd.Member, claim *corev1.PersistentVol
 	case claim != nil:
 		_, version := template(claim.Annotations)
 		v = etcd.Volume{
-			Exists: true, Terminating: !alive(claim), Unbound: claim.Status.Phase == corev1.ClaimLost, Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(),
+			Exists: true, Terminating: !alive(claim), Unbound: claim.Status.Phase == corev1.ClaimLost, Owned: owns(want, claim), Version: version, Size: claim.Spec.Resources.Requests.Storage().Value(), Capacity: claim.Status.Capacity.Storage().Value(),
 			Stripped: lacksLabels(etcd.ClaimLabels(want, m.Name), claim), Removing: removing(claim),
 		}
 	}

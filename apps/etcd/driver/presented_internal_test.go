@@ -11,7 +11,7 @@ import (
 // A member presents the current contents of its files in each handshake. Certificates that the
 // operator does not trust do not count.
 func TestPresentedBy(t *testing.T) {
-	old, present := newParty(t), newParty(t)
+	old, present := newParty(t, "ca"), newParty(t, "ca")
 	cases := map[string]struct {
 		member, trusted party
 		want            []byte

@@ -52,9 +52,9 @@ type answer struct {
 }
 
 // queryMembers queries all members concurrently at the addresses of their pods: DNS changes
-// reach caches late.
-func (d *Driver) queryMembers(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys) map[string]answer {
-	return queryAll(ctx, p.pods, func(ctx context.Context, name string, found *corev1.Pod) answer {
+// reach caches late. shared describes pods that answer as one member; their state is unknown.
+func (d *Driver) queryMembers(ctx context.Context, want *etcdv1.EtcdCluster, p parts, k keys) (responses map[string]answer, shared string) {
+	responses = queryAll(ctx, p.pods, func(ctx context.Context, name string, found *corev1.Pod) answer {
 		if found.Status.PodIP == "" || k.missing || foreign(want, found) {
 			return answer{}
 		}
@@ -70,6 +70,7 @@ func (d *Driver) queryMembers(ctx context.Context, want *etcdv1.EtcdCluster, p p
 		a := d.query(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, p)
 		return a.withProbe(state.Ready && !state.Terminating)
 	})
+	return responses, setAsideShared(responses)
 }
 
 // limits are the timeouts for a new connection, for one that is still pending, and for the

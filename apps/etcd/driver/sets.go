@@ -26,7 +26,8 @@ type edits struct {
 }
 
 type edit struct {
-	set, cluster        int64 // generations
+	set, cluster        int64  // generations
+	revision            string // of the spec: a held change has the generation of the spec that is used in its place
 	exposure            etcd.Exposure
 	legacy, unknownKeys bool
 	lacksSelectorLabels bool   // labels do not change the generation
@@ -94,7 +95,7 @@ func (d *Driver) findEdits(ctx context.Context, want *etcdv1.EtcdCluster, v view
 
 // editOf compares a generation of the StatefulSet once, and searches it for additions once.
 func (d *Driver) editOf(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) (edit, error) {
-	now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: seen.LegacyKeys, unknownKeys: seen.UnknownKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
+	now := edit{set: set.Generation, cluster: want.Generation, revision: etcd.Revision(want), exposure: m.Set.Exposure, legacy: seen.LegacyKeys, unknownKeys: seen.UnknownKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
 	known := d.edits.get(set.UID)
 	now.fields, now.harmless, now.applied, now.additions, now.searched = known.fields, known.harmless, known.applied, known.additions, known.searched
 	now.fails = m.Pod.Trouble != lifecycle.PodProblemNone

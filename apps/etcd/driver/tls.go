@@ -23,8 +23,7 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// secretsFresh is the maximum age of cached Secrets of users: they have no label of ours, so no
-// watch reports a change. Secrets with a problem are read in each reconcile.
+// secretsFresh is after how long unchanged Secrets of users are validated again: their certificates may have expired.
 const secretsFresh = 15 * time.Second
 
 // keys are the operator's certificates and trusted authorities.
@@ -122,15 +121,19 @@ func (d *Driver) keys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, erro
 }
 
 func (d *Driver) usersKeys(ctx context.Context, want *etcdv1.EtcdCluster) (keys, error) {
-	known, now := d.tlsCache.get(cacheKeyOf(want)), d.now()
-	if known.problem == "" && now.Sub(known.read) < secretsFresh && known.version == names(want) {
-		return known.keys, nil
-	}
-	k, err := d.ownKeys(ctx, want, now)
+	all, err := d.readSecrets(ctx, want) // each time: a user's write must be seen when it wakes the cluster
 	if err != nil {
 		return keys{}, err // unknown must not be cached as valid
 	}
-	return d.tlsCache.put(cacheKeyOf(want), now, tlsEntry{keys: k, version: names(want)}), nil
+	known, now := d.tlsCache.get(cacheKeyOf(want)), d.now()
+	version := names(want)
+	for _, s := range all {
+		version += " " + s.secret.ResourceVersion
+	}
+	if known.problem == "" && now.Sub(known.read) < secretsFresh && known.version == version {
+		return known.keys, nil
+	}
+	return d.tlsCache.put(cacheKeyOf(want), now, tlsEntry{keys: ownKeys(all, want, now), version: version}), nil
 }
 
 // managedKeys reads the issued Secrets from the cache; a missing one is about to be issued.
@@ -211,5 +214,10 @@ func configure(b bundle) (*tls.Config, error) {
 	if !roots.AppendCertsFromPEM(b.authorities) {
 		return nil, fmt.Errorf("no authority in PEM")
 	}
-	return &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots}, nil
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{pair}, RootCAs: roots,
+		// Without it crypto/tls sends no certificate to a member whose authorities have other names, and the member's answer
+		// does not say that it refuses this one.
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil },
+	}, nil
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	etcdv1 "github.com/governor-dev/governor/api/etcd/v1"
@@ -48,6 +47,7 @@ type userSecret struct {
 	secretRef
 	secret  *corev1.Secret
 	legacy  bool
+	absent  bool
 	problem string
 }
 
@@ -58,24 +58,30 @@ func (h userSecret) keyNames() keyNames {
 	return standardKeys
 }
 
-// ownKeys reads and validates users' own Secrets.
-func (d *Driver) ownKeys(ctx context.Context, want *etcdv1.EtcdCluster, now time.Time) (keys, error) {
+// readSecrets reads users' own Secrets.
+func (d *Driver) readSecrets(ctx context.Context, want *etcdv1.EtcdCluster) ([]userSecret, error) {
 	var all []userSecret
 	for _, u := range secretRefs(want) {
 		s := &corev1.Secret{}
 		err := d.live.Get(ctx, client.ObjectKey{Namespace: want.Namespace, Name: u.name}, s)
 		if client.IgnoreNotFound(err) != nil {
-			return keys{}, fmt.Errorf("cannot read the Secret %q: %w", u.name, err)
+			return nil, fmt.Errorf("cannot read the Secret %q: %w", u.name, err)
 		}
-		h := userSecret{secretRef: u, secret: s, legacy: isLegacy(s, u)}
-		h.problem = cmp.Or(h.validate(apierrors.IsNotFound(err), now), h.unpeered(namesForPeers(want)))
-		all = append(all, h)
+		all = append(all, userSecret{secretRef: u, secret: s, legacy: isLegacy(s, u), absent: err != nil})
+	}
+	return all, nil
+}
+
+// ownKeys validates users' own Secrets.
+func ownKeys(all []userSecret, want *etcdv1.EtcdCluster, now time.Time) keys {
+	for i, h := range all {
+		all[i].problem = cmp.Or(h.validate(h.absent, now), h.unpeered(namesForPeers(want)))
 	}
 	k := combine(all)
 	if k.problem == "" {
 		k.problem = untrusted(all, want.Spec.Size > 1)
 	}
-	return k, nil
+	return k
 }
 
 // combine returns the keys of all Secrets. etcd's flags support one kind of key names.

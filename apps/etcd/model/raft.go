@@ -170,7 +170,7 @@ func (m *Model) boot(name string, minor int) (up bool, lastWords string) {
 	case etcd.BootstrapJoin:
 		return m.join(name, d, minor), ""
 	}
-	return false, "the data directory is empty"
+	return false, "the data directory is empty, or its log is missing"
 }
 
 // bootstrap starts an initial member. etcd refuses if a reachable member reports that this one

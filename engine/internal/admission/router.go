@@ -15,25 +15,41 @@ import (
 	"github.com/governor-dev/governor/lifecycle"
 )
 
-// Router hands each question to those who know the kind.
+// maxQuestions is how many questions are answered at once. Every pod of the cluster may ask, and a plan of a large object
+// takes memory and time of the operator.
+const maxQuestions = 16
+
+// tooBusy is the warning of a question that is not answered.
+const tooBusy = "Governor answers too many questions at once, and did not look at this one."
+
+// Router hands each question to the handler of its kind.
 type Router struct {
 	kinds sync.Map // of admission.Handler by schema.GroupVersionKind
+	slots chan struct{}
 }
 
 // NewRouter serves questions on the manager's webhook server.
 func NewRouter(mgr manager.Manager, path string) *Router {
-	d := &Router{}
+	d := newRouter()
 	mgr.GetWebhookServer().Register(path, &webhook.Admission{Handler: d})
 	return d
 }
 
-// Handle implements admission.Handler.
+func newRouter() *Router { return &Router{slots: make(chan struct{}, maxQuestions)} }
+
+// Handle implements admission.Handler. It allows every request.
 func (d *Router) Handle(ctx context.Context, req admission.Request) admission.Response {
 	handler, ok := d.kinds.Load(schema.GroupVersionKind(req.Kind))
 	if !ok {
 		return admission.Allowed("")
 	}
-	return handler.(admission.Handler).Handle(ctx, req)
+	select {
+	case d.slots <- struct{}{}:
+		defer func() { <-d.slots }()
+		return handler.(admission.Handler).Handle(ctx, req)
+	default:
+		return admission.Allowed("").WithWarnings(tooBusy)
+	}
 }
 
 // Serve answers questions about the kind with the handler.

@@ -42,7 +42,7 @@ func TestEarlierVersionsAreTranslated(t *testing.T) {
 	former := enginetest.Kind
 	former.Version = "v1alpha1"
 	present := advice(talkative)
-	d := &Router{}
+	d := newRouter()
 	d.Serve(former, &Translated{Kind: former, Convert: convert, Next: present})
 	ask := func(was, is any) admission.Response {
 		req := asked(t, was, is)

@@ -117,7 +117,7 @@ func curse(f *enginetest.Object) { f.Name = "cursed" }
 func leave(f *enginetest.Object) { f.DeletionTimestamp = new(metav1.NewTime(time.Unix(0, 0))) }
 
 func TestRouterCallsHandlerOfKind(t *testing.T) {
-	a := &Router{}
+	a := newRouter()
 	a.Serve(enginetest.Kind, advice(talkative))
 	req := asked(t, nil, generation(1))
 	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 0 {
@@ -126,6 +126,24 @@ func TestRouterCallsHandlerOfKind(t *testing.T) {
 	req.Kind = metav1.GroupVersionKind(enginetest.Kind)
 	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 1 {
 		t.Errorf("its own planner knows it, got %v", answer)
+	}
+}
+
+// Too many questions at once take no memory, and refuse no request.
+func TestRouterAnswersAFewAtOnce(t *testing.T) {
+	a := newRouter()
+	a.Serve(enginetest.Kind, advice(talkative))
+	req := asked(t, nil, generation(1))
+	req.Kind = metav1.GroupVersionKind(enginetest.Kind)
+	for range maxQuestions {
+		a.slots <- struct{}{}
+	}
+	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 1 || answer.Warnings[0] != tooBusy {
+		t.Errorf("got %v", answer)
+	}
+	<-a.slots
+	if answer := a.Handle(t.Context(), req); !answer.Allowed || len(answer.Warnings) != 1 || answer.Warnings[0] == tooBusy {
+		t.Errorf("got %v", answer)
 	}
 }
 

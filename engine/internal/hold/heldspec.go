@@ -55,7 +55,7 @@ func (j *Judge[T, W]) WithoutHeldChange(
 		return given, err
 	}
 	decision, _ := j.Next(want, seen)
-	next, ok := neededInstead(decision, step, len(given.Refusals) > 0)
+	next, ok := neededInstead(decision, step, len(given.Refusals) > 0 || step.Class.IsDestructive())
 	if !ok {
 		return given, nil
 	}
@@ -75,7 +75,8 @@ func (j *Judge[T, W]) carriesOut(obj T, seen W, step lifecycle.Step) bool {
 }
 
 // neededInstead returns the step of the decision, or of those behind it, that does the same to the same
-// target. If the change must stay out, any other repair will do.
+// target. If the change must stay out, or the step destroys what the other spec would keep, any other repair will do, but none
+// that puts another part of that spec into effect: the present spec would turn it around at once.
 func neededInstead(d lifecycle.Decision, step lifecycle.Step, anyRepair bool) (lifecycle.Step, bool) {
 	for _, next := range append([]lifecycle.Decision{d}, d.Behind...) {
 		if next.Outcome == lifecycle.OutcomeProceed && SameTarget(next.Step, step) {
@@ -85,7 +86,7 @@ func neededInstead(d lifecycle.Decision, step lifecycle.Step, anyRepair bool) (l
 	if !d.IsRepair() {
 		d = d.Instead(nil)
 	}
-	return d.Step, anyRepair && d.IsRepair() && d.Outcome == lifecycle.OutcomeProceed
+	return d.Step, anyRepair && d.IsRepair() && d.Outcome == lifecycle.OutcomeProceed && d.Step.Cause != lifecycle.CauseSpecChange
 }
 
 // SameTarget reports whether both steps do the same to the same target.

@@ -66,6 +66,7 @@ func Condition(obj lifecycle.Resource) []lifecycle.Condition {
 	return []lifecycle.Condition{{
 		Type: lifecycle.ConditionRolledBack, Status: metav1.ConditionTrue, Reason: n.Reason,
 		Message: fmt.Sprintf("Revision %d has failed (%s), and the spec is that of revision %d again%s. "+
-			"Declare another; the failed one, declared again, is tried once more and not rolled back.", n.Failed, n.Reason, n.To, n.except()),
+			"Declare another; the failed one, declared again, is tried once more and not rolled back. "+
+			"If a server-side apply then conflicts with "+Manager+", repeat it once with --force-conflicts.", n.Failed, n.Reason, n.To, n.except()),
 	}}
 }

@@ -37,7 +37,7 @@ func object(name string, size int, mode etcdv1.TLSMode) *etcdv1.EtcdCluster {
 	return &etcdv1.EtcdCluster{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: etcdv1.EtcdClusterSpec{
-			Size: int32(size), TLS: etcdv1.TLSSpec{Mode: mode}, Storage: etcdv1.StorageSpec{Size: &room},
+			Size: int32(size), TLS: etcdv1.TLSSpec{Mode: mode}, Storage: etcdv1.StorageSpec{Size: &room, Retention: etcdv1.RetentionDelete},
 		},
 	}
 }
