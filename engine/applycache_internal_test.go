@@ -9,7 +9,7 @@ import (
 	"github.com/governor-dev/governor/engine/internal/memory"
 	"github.com/governor-dev/governor/engine/internal/publish"
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/certificate"
+	"github.com/governor-dev/governor/kube/credential"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -46,7 +46,7 @@ func TestUnchangedInputsAreNotAppliedAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			planner := &steward{}
 			e := engineOf(now, fakeKind, App[*fake, town]{Planner: planner})
-			e.applier, e.issuer = &apply.Applier{}, certificate.New(nil, time.Now)
+			e.applier, e.filler = &apply.Applier{}, credential.New(nil, time.Now)
 			obj, seen := &fake{}, town{Houses: []string{"a", "b"}}
 			obj.UID, obj.ResourceVersion = "u", "1"
 			turn := func() {

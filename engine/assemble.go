@@ -20,7 +20,7 @@ import (
 	"github.com/governor-dev/governor/engine/internal/specchange"
 	"github.com/governor-dev/governor/engine/internal/wake"
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/certificate"
+	"github.com/governor-dev/governor/kube/credential"
 	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/kube/revision"
 	"github.com/governor-dev/governor/lifecycle"
@@ -34,7 +34,7 @@ type engine[T lifecycle.Resource, W any] struct {
 	live     client.Reader
 	driver   lifecycle.Driver[T, W]
 	applier  *apply.Applier
-	issuer   *certificate.Issuer
+	filler   *credential.Filler
 	tracker  *readyourwrites.Tracker
 	history  *historystore.Store
 	objectState[W]
@@ -74,7 +74,7 @@ func newEngine[T lifecycle.Resource, W any](
 		app: app, operator: op, client: c, live: live, tracker: t, specManagers: names, references: wake.NewReferences(), gvk: gvk,
 		driver:  app.Driver(op.access(t.Client(app.Name, caching.IndexedBy(c, watched)))),
 		applier: applier,
-		issuer:  certificate.New(applier, op.options.Now),
+		filler:  credential.New(applier, op.options.Now),
 		history: historystore.New(app.Name, op.options.Version, c, live),
 
 		revisions: revision.NewStore(app.Name, gvk, op.options.Namespaces, c, live),
@@ -110,7 +110,7 @@ func (e *engine[T, W]) assemble() {
 // view is what forecasts of the objects are made from.
 func (e *engine[T, W]) view() *forecast.View[T, W] {
 	return &forecast.View[T, W]{
-		Judge: e.judge, Driver: e.driver, Applier: e.applier, Issuer: e.issuer, History: e.history, Client: e.client,
+		Judge: e.judge, Driver: e.driver, Applier: e.applier, Filler: e.filler, History: e.history, Client: e.client,
 		Budget: e.operator.budget, Version: e.operator.options.Version, TryTemplate: e.app.TryTemplate,
 		WatchesPods: e.app.watchesPods(), DeletesInSteps: e.app.Finalize || e.app.Holdable,
 	}

@@ -11,9 +11,9 @@ import (
 )
 
 // applyAroundDrift provides around what others changed. What was provided before a restart is known
-// from the revision. Certificates are excluded: the engine always repairs them.
+// from the revision. Passwords and certificates are excluded: the engine always repairs them.
 func (e *engine[T, W]) applyAroundDrift(ctx context.Context, r *reconciliation[T, W], wanted, filled []lifecycle.Object) error {
-	names, err := e.applier.Names(uncertified(wanted))
+	names, err := e.applier.Names(withoutCredentials(wanted))
 	if err != nil {
 		return err
 	}
@@ -43,11 +43,11 @@ func (e *engine[T, W]) isProvided(ctx context.Context, r *reconciliation[T, W]) 
 	return kept && err == nil
 }
 
-// uncertified returns the wanted objects without the certificates, whose content is known only
-// after they are issued.
-func uncertified(wanted []lifecycle.Object) []lifecycle.Object {
+// withoutCredentials returns the wanted objects without the Secrets whose content is known only after they are filled in.
+func withoutCredentials(wanted []lifecycle.Object) []lifecycle.Object {
 	return slices.DeleteFunc(slices.Clone(wanted), func(obj lifecycle.Object) bool {
-		_, asks, _ := lifecycle.CertificateOf(obj)
-		return asks
+		_, certificate, _ := lifecycle.CertificateOf(obj)
+		_, password, _ := lifecycle.PasswordOf(obj)
+		return certificate || password
 	})
 }

@@ -62,7 +62,7 @@ func (e *engine[T, W]) forgetState(key types.NamespacedName) {
 	e.release(key)
 	e.tracker.Forget(key)
 	e.applier.Forget(key)
-	e.issuer.Forget(key)
+	e.filler.Forget(key)
 	e.publisher.Forget(key)
 	e.specs.Forget(key)
 	e.rollback.Forget(key)

@@ -26,7 +26,7 @@ func (e *engine[T, W]) observeOnly(ctx context.Context, r *reconciliation[T, W])
 	r.Sight = &sight
 	wanted, err := e.app.Planner.Resources(r.obj, r.seen)
 	if err == nil {
-		r.Drifts, err = e.applier.FindDrift(ctx, r.obj, uncertified(wanted), e.isProvided(ctx, r))
+		r.Drifts, err = e.applier.FindDrift(ctx, r.obj, withoutCredentials(wanted), e.isProvided(ctx, r))
 	}
 	r.Drifts = append(r.Drifts, spared...)
 	if err == nil {
@@ -40,7 +40,7 @@ func (e *engine[T, W]) observeOnly(ctx context.Context, r *reconciliation[T, W])
 // overdue names the Secrets whose certificates a pause keeps from being renewed. Nothing is
 // written; the object reconciles again when the next certificate is due.
 func (e *engine[T, W]) overdue(ctx context.Context, r *reconciliation[T, W], wanted []lifecycle.Object) error {
-	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
+	filled, err := e.filler.Fill(ctx, r.obj, wanted)
 	if err != nil {
 		return err
 	}

@@ -36,10 +36,10 @@ func (e *engine[T, W]) provide(ctx context.Context, r *reconciliation[T, W]) {
 	}
 }
 
-// apply makes the wanted objects exist, with the certificates that they ask for. If it
+// apply makes the wanted objects exist, with the passwords and certificates that they ask for. If it
 // is lenient, what others changed stays.
 func (e *engine[T, W]) apply(ctx context.Context, r *reconciliation[T, W], wanted []lifecycle.Object, lenient bool) error {
-	filled, err := e.issuer.Fill(ctx, r.obj, wanted)
+	filled, err := e.filler.Fill(ctx, r.obj, wanted)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func container(want *etcdv1.EtcdCluster, seen World, member string, v version) c
 		VolumeMounts:   mounts(want),
 		// etcd's termination message shows the state of its data: see Diagnose.
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
-		SecurityContext:          containerSecurity(),
+		SecurityContext:          lifecycle.RestrictedContainer(),
 	}
 }
 
@@ -207,14 +207,6 @@ func mounts(want *etcdv1.EtcdCluster) []corev1.VolumeMount {
 		all = append(all, corev1.VolumeMount{Name: "server-tls", MountPath: serverTLS, ReadOnly: true})
 	}
 	return all
-}
-
-func containerSecurity() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: new(false),
-		ReadOnlyRootFilesystem:   new(true),
-		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-	}
 }
 
 // Images is one of the [Abilities]: it returns the images of the versions that the steps start,

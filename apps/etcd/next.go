@@ -54,8 +54,8 @@ func (Planner) Next(want *etcdv1.EtcdCluster, seen World, now time.Time) lifecyc
 		terminatedPod(goal, seen, now),     // recreating a terminated pod loses nothing
 		missingStatefulSet(goal, seen),     // nor does recreating a StatefulSet whose volume exists
 		authorityMismatch(goal, seen, now), // only a restart helps a member that refuses certificates
-		otherCluster(want, seen),           // a snapshot restored in place
 		sharedIdentity(seen),               // two pods with one identity, and no evidence which is the member
+		otherCluster(want, seen),           // a snapshot restored in place
 		divided(seen),                      // two member lists, and no evidence which is right
 		memberListDenied(goal, seen),       // etcd denies the operator the member list
 		noQuorum(goal, seen, now),          // nothing destructive: waits for pods, or reports lost data
@@ -328,6 +328,13 @@ func tooFewMembers(want desired, seen World) lifecycle.Decision {
 	m := Member{Name: memberName(want.EtcdCluster, nextNumber(want.EtcdCluster, seen))}
 	if d := refusedTemplate(want, seen, start(want, m, want.joins, specChanged, "")); d.IsSet() {
 		return d // it could not start
+	}
+	if has >= size {
+		for _, old := range seen.Members {
+			if d := quotaTooSmall(want, seen, old); ourListed(old) && d.IsSet() {
+				return d // its replacement would refuse all writes
+			}
+		}
 	}
 	s := step(name, m, "TooFewMembers", "There are %d members and %d are wanted; %s joins as a %s.", has, size, m.Name, verb)
 	if has >= size {

@@ -166,7 +166,7 @@ func Claim(want *etcdv1.EtcdCluster, s lifecycle.Step) *corev1.PersistentVolumeC
 				// A retained claim has the instance label and no owner, which Argo CD takes for garbage of the application
 				// of that name (https://argo-cd.readthedocs.io/en/stable/user-guide/sync-options/#no-prune-resources).
 				"argocd.argoproj.io/compare-options": "IgnoreExtraneous",
-				"argocd.argoproj.io/sync-options":    "Prune=false",
+				"argocd.argoproj.io/sync-options":    "Prune=false,Delete=false",
 			},
 		},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -184,11 +184,9 @@ func podSecurity(want *etcdv1.EtcdCluster) *corev1.PodSecurityContext {
 	if s := want.Spec.Pod.SecurityContext; s != nil {
 		return s
 	}
-	return &corev1.PodSecurityContext{
-		RunAsNonRoot: new(true), RunAsUser: new(int64(user)), RunAsGroup: new(int64(user)), FSGroup: new(int64(user)),
-		FSGroupChangePolicy: new(corev1.FSGroupChangeOnRootMismatch),
-		SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-	}
+	s := lifecycle.RestrictedPod(user)
+	s.FSGroup, s.FSGroupChangePolicy = new(int64(user)), new(corev1.FSGroupChangeOnRootMismatch)
+	return s
 }
 
 // affinity prefers a separate node for each member, and excludes none.

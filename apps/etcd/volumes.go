@@ -86,30 +86,32 @@ func quota(want *etcdv1.EtcdCluster, seen World) int64 {
 	}
 	room := usable(size.Value(), seen)
 	fits := min(max(room/4, (room-logSpace)/2), maxQuota)
-	return max(fits, minQuota(want, seen))
+	largest := largestDatabase(want, seen)
+	return max(fits, min(2*largest, defaultQuota), min(withRoom(largest), maxQuota))
 }
 
-// quotaTooSmall blocks the restart of a member with a smaller quota than a database needs: etcd would raise the alarm NOSPACE
-// and refuse all writes (https://etcd.io/docs/latest/op-guide/maintenance/#space-quota).
+// quotaTooSmall blocks a change that gives a member a smaller quota than a database needs: etcd would raise the alarm NOSPACE
+// and refuse all writes (https://etcd.io/docs/latest/op-guide/maintenance/#space-quota). Before 3.6 a member does not report
+// its quota; only a change of the spec can then have changed it.
 func quotaTooSmall(want desired, seen World, m Member) lifecycle.Decision {
 	q := want.Spec.Options.Quota
-	if q == nil || m.Quota != 0 && m.Quota <= q.Value() {
+	if q == nil || m.Quota != 0 && m.Quota <= q.Value() || m.Quota == 0 && want.difference(m) != specChanged {
 		return lifecycle.Decision{}
 	}
 	for _, o := range seen.Members {
 		if o.DBSize > q.Value()-largestRequest {
-			return lifecycle.Fail("QuotaTooSmall", fmt.Sprintf("spec.options.quota is %s, and the database of %s has %s: with it etcd would refuse all writes. "+
+			return lifecycle.Block("QuotaTooSmall", fmt.Sprintf("spec.options.quota is %s, and the database of %s has %s: with it etcd would refuse all writes. "+
 				"Raise spec.options.quota, or compact and defragment the members first.", q, o.Name, resource.NewQuantity(o.DBSize>>20<<20, resource.BinarySI)))
 		}
 	}
 	return lifecycle.Decision{}
 }
 
-// usable is the smallest volume's real size, if a volume has less than requested.
+// usable is the real size of the smallest volume of a member, if it is less than requested.
 func usable(requested int64, seen World) int64 {
 	for _, m := range seen.Members {
-		if m.Volume.Capacity > 0 {
-			requested = min(requested, m.Volume.Capacity)
+		if v := m.Volume; ours(m) && m.Set.Exists && v.Capacity > 0 && v.Capacity < v.Size && !v.doomed() && !v.OfUser() && !KeptVolume(seen, m) {
+			requested = min(requested, v.Capacity)
 		}
 	}
 	return requested
@@ -117,13 +119,17 @@ func usable(requested int64, seen World) int64 {
 
 // oldVolumesCondition says that the data of an earlier cluster of the name is not in this one.
 func oldVolumesCondition(want *etcdv1.EtcdCluster, seen World) []lifecycle.Condition {
-	if len(seen.OldVolumes) == 0 {
-		return nil
+	if len(seen.OldVolumes) == 0 || len(seen.Orphans) > 0 || seen.Earlier {
+		return nil // an earlier cluster may use them
+	}
+	names := strings.Join(seen.OldVolumes[:min(len(seen.OldVolumes), 6)], " ")
+	if more := len(seen.OldVolumes) - 6; more > 0 {
+		names = fmt.Sprintf("%s, and %d more", names, more)
 	}
 	return []lifecycle.Condition{{
 		Type: "OldVolumes", Status: metav1.ConditionTrue, Reason: "NotUsed", Message: fmt.Sprintf(
-			"%s Their data is not in this cluster. To delete it: kubectl -n %s delete pvc %s",
-			oldVolumes(seen), want.Namespace, strings.Join(seen.OldVolumes, " ")),
+			"%s Their data is not in this cluster. If you do not need it, delete these PersistentVolumeClaims in the namespace %s: %s.",
+			oldVolumes(seen), want.Namespace, names),
 	}}
 }
 
@@ -156,9 +162,17 @@ func setsQuota(want *etcdv1.EtcdCluster) bool {
 	return slices.ContainsFunc(want.Spec.Pod.Env, func(e corev1.EnvVar) bool { return e.Name == "ETCD_QUOTA_BACKEND_BYTES" })
 }
 
-// minQuota is twice the largest known database, up to etcd's default quota: a member that ran
-// with the default must not exceed its quota after a restart.
-func minQuota(want *etcdv1.EtcdCluster, seen World) int64 {
+// withRoom is the least quota with which etcd accepts writes to a database of that size.
+func withRoom(database int64) int64 {
+	if database == 0 {
+		return 0
+	}
+	return database + max(database/20, largestRequest)
+}
+
+// largestDatabase is the size of the largest known database. A quota is at least twice that, up to etcd's default: a member
+// that ran with the default must not exceed its quota after a restart.
+func largestDatabase(want *etcdv1.EtcdCluster, seen World) int64 {
 	var largest int64
 	for _, m := range seen.Members {
 		largest = max(largest, m.DBSize)
@@ -168,5 +182,5 @@ func minQuota(want *etcdv1.EtcdCluster, seen World) int64 {
 			largest = max(largest, m.DBSize.Value())
 		}
 	}
-	return min(2*largest, defaultQuota)
+	return largest
 }

@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -136,11 +137,32 @@ func TestQuotaThatIsTooSmallRestartsNoMember(t *testing.T) {
 	}
 }
 
+// Without volumes a change of the spec replaces members: no replacement joins with a quota that is smaller than the data.
+func TestQuotaThatIsTooSmallReplacesNoMember(t *testing.T) {
+	quota := resource.MustParse("16Mi")
+	want := wanted(3)
+	want.Spec.Storage.Medium, want.Spec.Options.Quota = etcdv1.MediumMemory, &quota
+	seen := serving(3).with("e-1", func(m *etcd.Member) { m.Quota, m.DBSize = 2<<30, 40<<20 })
+	if d := (etcd.Planner{}).Next(want, seen.World, noon); d.Reason != "QuotaTooSmall" {
+		t.Errorf("the decision is %s", d)
+	}
+	want.Spec.Options.Quota = nil
+	want.Spec.Options.SnapshotCount = 7
+	if d := (etcd.Planner{}).Next(want, seen.World, noon); d.Step.Name != etcd.AddLearner {
+		t.Errorf("another change decides %s", d)
+	}
+}
+
 // A request for storage can be accepted and never fulfilled, and data of an earlier cluster can be missed: conditions say so.
 func TestVolumeConditions(t *testing.T) {
 	small := func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 10<<30, 1<<30 }
 	old := serving(3)
 	old.OldVolumes = []string{"e-0-4f2a", "e-1-4f2a"}
+	orphaned, many := scene{old.World}, scene{old.World}
+	orphaned.Orphans, many.OldVolumes = []string{"StatefulSet e-0"}, nil
+	for i := range 100 {
+		many.OldVolumes = append(many.OldVolumes, fmt.Sprintf("e-%d-4f2a", i))
+	}
 	for name, c := range map[string]struct {
 		seen       scene
 		kind, says string
@@ -148,8 +170,10 @@ func TestVolumeConditions(t *testing.T) {
 		"NotGrown": {serving(3).with("e-1", small), "VolumesGrown", "The volume of e-1 has 1Gi, and 10Gi are requested."},
 		"Grown":    {serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 1<<30, 1<<30 }), "VolumesGrown", ""},
 		"Unknown":  {serving(3), "VolumesGrown", ""},
-		"Old":      {old, "OldVolumes", "kubectl -n ns delete pvc e-0-4f2a e-1-4f2a"},
+		"Old":      {old, "OldVolumes", "delete these PersistentVolumeClaims in the namespace ns: e-0-4f2a e-1-4f2a."},
 		"NoOld":    {serving(3), "OldVolumes", ""},
+		"Orphans":  {orphaned, "OldVolumes", ""},
+		"Many":     {many, "OldVolumes", "e-5-4f2a, and 94 more."},
 	} {
 		said := ""
 		for _, condition := range (etcd.Planner{}).Conditions(wanted(3), c.seen.World, lifecycle.Settled("AsDeclared", "")) {
@@ -192,6 +216,8 @@ func TestQuotaFollowsTheVolume(t *testing.T) {
 		"ByEnv":     {byEnv, serving(3), ""},
 		"NoSize":    {wanted(3), serving(3), ""},
 		"NotGrown":  {sized(wanted(3), "10Gi"), serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 10<<30, 1<<30 }), "--quota-backend-bytes=268435456"},
+		"Kept":      {sized(wanted(3), "100Gi"), serving(3).with("e-7", func(m *etcd.Member) { onlyClaim(m); m.Volume.Size, m.Volume.Capacity = 1<<30, 1<<30 }), "--quota-backend-bytes=8589934592"},
+		"Filled":    {sized(wanted(3), "20Gi"), serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity, m.DBSize = 20<<30, 6<<30, 3<<30 }), "--quota-backend-bytes=3382286745"},
 		"Data":      {sized(wanted(3), "1Gi"), large, "--quota-backend-bytes=1258291200"},
 		"DataAtAll": {told(sized(wanted(3), "1Gi"), large), scene{}, "--quota-backend-bytes=1258291200"},
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	cachev1 "github.com/governor-dev/governor/api/cache/v1alpha1"
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 const (
@@ -55,7 +56,7 @@ func container(want *cachev1.Memcached) corev1.Container {
 		StartupProbe:    probe(1, 60),
 		ReadinessProbe:  probe(5, 2),
 		LivenessProbe:   probe(10, 3),
-		SecurityContext: containerSecurity(),
+		SecurityContext: lifecycle.RestrictedContainer(),
 	}
 }
 
@@ -88,22 +89,9 @@ func probe(seconds, failures int32) *corev1.Probe {
 // podSecurity satisfies the restricted Pod Security Standard, also for a privileged port:
 // the standard lists the sysctl as safe.
 func podSecurity(port int32) *corev1.PodSecurityContext {
-	s := &corev1.PodSecurityContext{
-		RunAsNonRoot:   new(true),
-		RunAsUser:      new(int64(user)),
-		RunAsGroup:     new(int64(user)),
-		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-	}
+	s := lifecycle.RestrictedPod(user)
 	if port < firstUnprivilegedPort {
 		s.Sysctls = []corev1.Sysctl{{Name: "net.ipv4.ip_unprivileged_port_start", Value: "0"}}
 	}
 	return s
-}
-
-func containerSecurity() *corev1.SecurityContext {
-	return &corev1.SecurityContext{
-		AllowPrivilegeEscalation: new(false),
-		ReadOnlyRootFilesystem:   new(true),
-		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-	}
 }

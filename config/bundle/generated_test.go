@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -178,30 +177,6 @@ func TestExcessIsNoticed(t *testing.T) {
 
 // Definitions of several versions say who converts, and leave the caBundle to the
 // operator: an install over another must not take it away.
-// After the definition of OperationPolicy is deleted and the API server has started again, a ValidatingAdmissionPolicy with
-// failurePolicy Fail that reads OperationPolicies would refuse its requests for ever.
-func TestPoliciesWithParametersFailOpen(t *testing.T) {
-	var found int
-	for _, doc := range strings.Split(read(t, "../../dist/install.yaml"), "---\n") {
-		var p admissionregistrationv1.ValidatingAdmissionPolicy
-		if !strings.Contains(doc, "\nkind: ValidatingAdmissionPolicy\n") {
-			continue
-		}
-		if err := yaml.UnmarshalStrict([]byte(doc), &p); err != nil {
-			t.Fatal(err)
-		}
-		if p.Spec.ParamKind == nil {
-			continue
-		}
-		if found++; p.Spec.FailurePolicy == nil || *p.Spec.FailurePolicy != admissionregistrationv1.Ignore {
-			t.Errorf("%s reads %s and does not ignore a failure", p.Name, p.Spec.ParamKind.Kind)
-		}
-	}
-	if found == 0 {
-		t.Error("no policy has parameters")
-	}
-}
-
 func TestDefinitionsSayWhoConverts(t *testing.T) {
 	var converted int
 	for _, doc := range strings.Split(read(t, "../../dist/install.yaml"), "---\n") {

@@ -51,7 +51,8 @@ func BlockedObjects(err error) []*Failure {
 	var f *Failure
 	var foreign *ForeignError
 	var going *StillDeletingError
-	if errors.As(err, &f) && (errors.As(err, &foreign) || errors.As(err, &going) || apierrors.IsInvalid(err)) {
+	var ownerless *OwnerDeletingError
+	if errors.As(err, &f) && (errors.As(err, &foreign) || errors.As(err, &going) || errors.As(err, &ownerless) || apierrors.IsInvalid(err)) {
 		return []*Failure{f}
 	}
 	return nil

@@ -2,17 +2,14 @@ package apply
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/governor-dev/governor/lifecycle"
 )
@@ -73,20 +70,23 @@ func checkOwnerNotDeleting(ctx context.Context, live client.Reader, s *runtime.S
 	now := &metav1.PartialObjectMetadata{}
 	now.SetGroupVersionKind(gvk)
 	err = live.Get(ctx, client.ObjectKeyFromObject(owner), now)
-	if err == nil && now.UID == owner.GetUID() && (now.DeletionTimestamp == nil || isKept(now)) {
+	if err == nil && now.UID == owner.GetUID() && now.DeletionTimestamp == nil {
 		return nil
 	}
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("cannot read whether the owner of %q is being deleted: %w", existing.GetName(), err)
 	}
-	return apierrors.NewConflict(schema.GroupResource{Group: gvk.Group, Resource: gvk.Kind}, owner.GetName(), errors.New("it is being deleted"))
+	return &OwnerDeletingError{Name: existing.GetName(), OwnerKind: gvk.Kind, Owner: owner.GetName()}
 }
 
-// isKept reports whether a policy can hold the deletion of the owner, which goes on serving meanwhile, and whether the garbage
-// collector waits for that: the finalizers of foreground deletion and of orphaning mean that it does not.
-func isKept(owner client.Object) bool {
-	return controllerutil.ContainsFinalizer(owner, lifecycle.Finalizer) &&
-		!controllerutil.ContainsFinalizer(owner, metav1.FinalizerDeleteDependents) && !controllerutil.ContainsFinalizer(owner, metav1.FinalizerOrphanDependents)
+// OwnerDeletingError says that an object without an owner is left alone, because the owner that would adopt it is being deleted:
+// the garbage collector would delete the object, which may have been orphaned on purpose.
+type OwnerDeletingError struct {
+	Name, OwnerKind, Owner string
+}
+
+func (e *OwnerDeletingError) Error() string {
+	return fmt.Sprintf("%q has lost its owner reference, and %s %q is being deleted", e.Name, e.OwnerKind, e.Owner)
 }
 
 // Taken returns why the owner cannot apply an object over the existing one of its name: a

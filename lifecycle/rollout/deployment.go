@@ -28,10 +28,8 @@ func Deployment(app, instance string, size int32, pod corev1.PodSpec) *appsv1.De
 func Restricted(user int64, pod corev1.PodSpec) corev1.PodSpec {
 	pod = *pod.DeepCopy()
 	if pod.SecurityContext == nil {
-		pod.SecurityContext = &corev1.PodSecurityContext{
-			RunAsNonRoot: new(true), RunAsUser: &user, RunAsGroup: &user, FSGroup: &user,
-			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		}
+		pod.SecurityContext = lifecycle.RestrictedPod(user)
+		pod.SecurityContext.FSGroup = &user
 	}
 	if pod.AutomountServiceAccountToken == nil {
 		pod.AutomountServiceAccountToken = new(false)
@@ -39,10 +37,7 @@ func Restricted(user int64, pod corev1.PodSpec) corev1.PodSpec {
 	for _, all := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range all {
 			if all[i].SecurityContext == nil {
-				all[i].SecurityContext = &corev1.SecurityContext{
-					AllowPrivilegeEscalation: new(false), ReadOnlyRootFilesystem: new(true),
-					Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
-				}
+				all[i].SecurityContext = lifecycle.RestrictedContainer()
 			}
 		}
 	}

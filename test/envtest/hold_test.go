@@ -91,15 +91,20 @@ func TestHeldDeletionHoldsEverything(t *testing.T) {
 	must(t, err)
 	odd.OwnerReferences = nil
 	must(t, api.Update(t.Context(), odd))
-	eventually(t, "what lost its owner has it again, and delays no repair", func() error {
-		if odd, err = get(t, &corev1.ConfigMap{}, namespace, "r-odd"); err != nil {
-			return err
+	ringReaches(t, namespace, "r", lifecycle.ConditionResourcesBlocked, metav1.ConditionTrue, "OwnerDeleting")
+	lost := losePod(t, namespace)
+	eventually(t, "what lost its owner delays no repair", func() error {
+		is, err := get(t, &corev1.ConfigMap{}, namespace, lost.GetName())
+		if err == nil && is.UID == lost.GetUID() {
+			err = errNotYet
 		}
-		if !metav1.IsControlledBy(odd, r) {
-			return errNotYet
-		}
-		return nil
+		return err
 	})
+	odd, err = get(t, &corev1.ConfigMap{}, namespace, "r-odd")
+	must(t, err)
+	if len(odd.OwnerReferences) > 0 {
+		t.Error("an object is adopted for an owner that is being deleted")
+	}
 	quiet(t, namespace, op)
 	must(t, api.Delete(t.Context(), policy))
 	ringGone(t, namespace)

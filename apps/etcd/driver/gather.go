@@ -67,7 +67,7 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	if err := d.findSets(ctx, want, p, candidates(want, p, pods.Items)); err != nil {
 		return parts{}, err
 	}
-	p.oldVolumes = oldVolumes(want, claims.Items)
+	p.oldVolumes = oldVolumes(want, claims.Items, pods.Items)
 	p.orphans, p.earlier = orphans(want, p, sets.Items, pods.Items)
 	p.trial = findTrial(want, pods.Items)
 	p.pods = byMember(pods.Items, podName(""), owned(want, sets.Items, p.sets))
@@ -77,13 +77,22 @@ func (d *Driver) gather(ctx context.Context, want *etcdv1.EtcdCluster) (parts, e
 	return p, d.findClaims(ctx, want, p, candidates(want, p, nil))
 }
 
-// oldVolumes are the names of the claims of other clusters of the name that nothing is about to delete: such a cluster was
+// oldVolumes are the names of the claims of other clusters of the name that nothing uses or is about to delete: such a cluster was
 // deleted and created again, or restored from a backup of Kubernetes' objects.
-func oldVolumes(want *etcdv1.EtcdCluster, claims []corev1.PersistentVolumeClaim) []string {
+func oldVolumes(want *etcdv1.EtcdCluster, claims []corev1.PersistentVolumeClaim, pods []corev1.Pod) []string {
 	var names []string
+	mounted := map[string]bool{}
+	for i := range pods {
+		for _, v := range pods[i].Spec.Volumes {
+			if v.PersistentVolumeClaim != nil {
+				mounted[v.PersistentVolumeClaim.ClaimName] = true
+			}
+		}
+	}
 	for i := range claims {
 		c := &claims[i]
-		if of := c.Labels[etcd.LabelCluster]; of != "" && of != string(want.UID) && alive(c) && len(c.OwnerReferences) == 0 {
+		own := strings.HasSuffix(c.Name, etcd.ClaimName(want, "")) // whatever a user writes into its labels
+		if of := c.Labels[etcd.LabelCluster]; of != "" && of != string(want.UID) && !own && alive(c) && len(c.OwnerReferences) == 0 && !mounted[c.Name] {
 			names = append(names, c.Name)
 		}
 	}

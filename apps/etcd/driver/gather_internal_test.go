@@ -141,10 +141,14 @@ func TestOldVolumes(t *testing.T) {
 		claim("my-etcd-1-old", "earlier", none),
 		claim("my-etcd-0-old", "earlier", none),
 		claim("my-etcd-0-own", string(want.UID), none),
+		claim(etcd.ClaimName(want, "my-etcd-0"), "relabeled", none),
+		claim("my-etcd-0-used", "earlier", none),
 		claim("my-etcd-0-any", "", none),
 		claim("my-etcd-0-owned", "earlier", func(c *corev1.PersistentVolumeClaim) { c.OwnerReferences = []metav1.OwnerReference{{UID: "earlier"}} }),
 		claim("my-etcd-0-gone", "earlier", func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: noon} }),
-	})
+	}, []corev1.Pod{{Spec: corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "my-etcd-0-used"},
+	}}}}}})
 	if diff := cmp.Diff([]string{"my-etcd-0-old", "my-etcd-1-old"}, got); diff != "" {
 		t.Error(diff)
 	}

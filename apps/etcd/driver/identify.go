@@ -44,10 +44,10 @@ func identify(want *etcdv1.EtcdCluster, cluster uint64, list []*pb.Member, respo
 	return entries
 }
 
-// setAsideShared makes the state of pods unknown that answer as one member, and describes them; empty if there are none. A data
-// directory was copied, or Kubernetes still shows the address of a pod that another one has now. Which of them is the member
-// is not known, so no answer counts.
-func setAsideShared(responses map[string]answer) string {
+// setAsideShared makes the state of pods unknown that answer as one member. Which of them is the member is not known, so no
+// answer counts. It describes those with addresses of their own: a data directory was copied. With one address, Kubernetes
+// still shows the former address of a pod that another one has now.
+func setAsideShared(responses map[string]answer, address func(name string) string) string {
 	type identity struct{ cluster, member uint64 }
 	names := map[identity][]string{}
 	for _, name := range slices.Sorted(maps.Keys(responses)) {
@@ -61,9 +61,13 @@ func setAsideShared(responses map[string]answer) string {
 		if len(all) < 2 {
 			continue
 		}
-		shared = append(shared, fmt.Sprintf("%s answer as the member %x", strings.Join(all, " and "), id.member))
+		addresses := map[string]bool{}
 		for _, name := range all {
+			addresses[address(name)] = true
 			responses[name] = answer{conn: responses[name].conn}
+		}
+		if len(addresses) > 1 {
+			shared = append(shared, fmt.Sprintf("%s answer as the member %x", strings.Join(all, " and "), id.member))
 		}
 	}
 	slices.Sort(shared)

@@ -45,14 +45,19 @@ func TestIdentifyByURL(t *testing.T) {
 
 // Two pods that answer as one member are both unknown: the original must not be taken for the copy.
 func TestSharedIdentity(t *testing.T) {
-	for range 20 { // maps have another order each time
+	for i := range 20 { // maps have another order each time
 		responses := map[string]answer{
 			"my-etcd-0": answerOf(0xf0, 1, 0, etcd.Healthy),
 			"my-etcd-1": answerOf(0xf0, 1, 0, etcd.Healthy),
 			"my-etcd-2": answerOf(0xf2, 1, 0, etcd.Healthy),
 			"my-etcd-3": answerOf(0xf2, 2, 0, etcd.Healthy), // of another cluster
 		}
-		if said := setAsideShared(responses); said != "my-etcd-0 and my-etcd-1 answer as the member f0" {
+		address := func(name string) string { return name }
+		if i%2 == 1 {
+			address = func(string) string { return "10.0.0.1" } // a node has rebooted
+		}
+		said := setAsideShared(responses, address)
+		if copied := said == "my-etcd-0 and my-etcd-1 answer as the member f0"; copied != (i%2 == 0) || !copied && said != "" {
 			t.Fatalf("got %q", said)
 		}
 		for name, known := range map[string]bool{"my-etcd-0": false, "my-etcd-1": false, "my-etcd-2": true, "my-etcd-3": true} {
@@ -62,9 +67,9 @@ func TestSharedIdentity(t *testing.T) {
 		}
 		want := plain("")
 		want.Status.Members = []etcdv1.MemberStatus{{Name: "my-etcd-0", ID: "f0"}, {Name: "my-etcd-1", ID: "f1"}}
-		for i, got := range identify(want, 1, []*pb.Member{{ID: 0xf0}, {ID: 0xf1}, {ID: 0xf2}}, responses, nil) {
-			if name := fmt.Sprintf("my-etcd-%d", i); got.name != name || got.unmanaged {
-				t.Errorf("entry %d is %s", i, got.name)
+		for n, got := range identify(want, 1, []*pb.Member{{ID: 0xf0}, {ID: 0xf1}, {ID: 0xf2}}, responses, nil) {
+			if name := fmt.Sprintf("my-etcd-%d", n); got.name != name || got.unmanaged {
+				t.Errorf("entry %d is %s", n, got.name)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func (d *Driver) queryMembers(ctx context.Context, want *etcdv1.EtcdCluster, p p
 		a := d.query(ctx, string(want.UID)+"/"+name, net.JoinHostPort(found.Status.PodIP, clientPort), u.Hostname(), k, p)
 		return a.withProbe(state.Ready && !state.Terminating)
 	})
-	return responses, setAsideShared(responses)
+	return responses, setAsideShared(responses, func(name string) string { return p.pods[name].Status.PodIP })
 }
 
 // limits are the timeouts for a new connection, for one that is still pending, and for the

@@ -22,12 +22,11 @@ import (
 // costs more than the rest of an observation.
 type edits struct {
 	mu    sync.Mutex
-	found map[types.UID]edit
+	found map[editKey]edit
 }
 
 type edit struct {
-	set, cluster        int64  // generations
-	revision            string // of the spec: a held change has the generation of the spec that is used in its place
+	set, cluster        int64 // generations
 	exposure            etcd.Exposure
 	legacy, unknownKeys bool
 	lacksSelectorLabels bool   // labels do not change the generation
@@ -43,15 +42,22 @@ type edit struct {
 	applied bool
 }
 
-func newEdits() *edits { return &edits{found: map[types.UID]edit{}} }
+// editKey is a StatefulSet and the revision of the spec that it is compared with: while a change is held, both that and the
+// spec that worked last.
+type editKey struct {
+	set      types.UID
+	revision string
+}
 
-func (e *edits) get(set types.UID) edit {
+func newEdits() *edits { return &edits{found: map[editKey]edit{}} }
+
+func (e *edits) get(set editKey) edit {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.found[set]
 }
 
-func (e *edits) put(set types.UID, found edit) {
+func (e *edits) put(set editKey, found edit) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	const most = 10_000 // limits the memory; dropped entries are compared again
@@ -65,9 +71,11 @@ func (e *edits) put(set types.UID, found edit) {
 func (e *edits) applied(set *appsv1.StatefulSet) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if found := e.found[set.UID]; found.set == set.Generation {
-		found.applied = true
-		e.found[set.UID] = found
+	for key, found := range e.found {
+		if key.set == set.UID && found.set == set.Generation {
+			found.applied = true
+			e.found[key] = found
+		}
 	}
 }
 
@@ -95,8 +103,9 @@ func (d *Driver) findEdits(ctx context.Context, want *etcdv1.EtcdCluster, v view
 
 // editOf compares a generation of the StatefulSet once, and searches it for additions once.
 func (d *Driver) editOf(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd.World, m etcd.Member, set *appsv1.StatefulSet) (edit, error) {
-	now := edit{set: set.Generation, cluster: want.Generation, revision: etcd.Revision(want), exposure: m.Set.Exposure, legacy: seen.LegacyKeys, unknownKeys: seen.UnknownKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
-	known := d.edits.get(set.UID)
+	now := edit{set: set.Generation, cluster: want.Generation, exposure: m.Set.Exposure, legacy: seen.LegacyKeys, unknownKeys: seen.UnknownKeys, lacksSelectorLabels: lacksSelectorLabels(set)}
+	key := editKey{set.UID, etcd.Revision(want)}
+	known := d.edits.get(key)
 	now.fields, now.harmless, now.applied, now.additions, now.searched = known.fields, known.harmless, known.applied, known.additions, known.searched
 	now.fails = m.Pod.Trouble != lifecycle.PodProblemNone
 	if now != known {
@@ -116,7 +125,7 @@ func (d *Driver) editOf(ctx context.Context, want *etcdv1.EtcdCluster, seen etcd
 		now.applied = now.applied && len(added) == 0
 	}
 	if now != known {
-		d.edits.put(set.UID, now)
+		d.edits.put(key, now)
 	}
 	return now, nil
 }
@@ -198,7 +207,7 @@ func (d *Driver) restoreSet(ctx context.Context, want *etcdv1.EtcdCluster, v vie
 	if seen == nil {
 		return err
 	}
-	if err == nil && d.edits.get(seen.UID).additions != "" {
+	if err == nil && d.edits.get(editKey{seen.UID, etcd.Revision(want)}).additions != "" {
 		err = d.removeAdditions(ctx, want, v.world, s.Target, seen)
 	}
 	if err == nil || apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {

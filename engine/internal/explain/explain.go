@@ -12,6 +12,7 @@ import (
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/certificate"
+	"github.com/governor-dev/governor/kube/password"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -35,9 +36,11 @@ var CannotObserve = lifecycle.RetryIn(0, "CannotObserve", "The operator cannot s
 func Error(err error) lifecycle.Decision {
 	var foreign *apply.ForeignError
 	var stale *apply.StillDeletingError
+	var ownerless *apply.OwnerDeletingError
 	var compare *apply.CompareError
 	var later *lifecycle.Deferred
 	var recipe *certificate.RequestError
+	var secret *password.RequestError
 	var decided *lifecycle.DecisionError
 	switch {
 	case errors.As(err, &decided):
@@ -46,16 +49,22 @@ func Error(err error) lifecycle.Decision {
 		return lifecycle.RetryIn(later.After, Deferred, "Not now: "+later.Reason+".")
 	case errors.As(err, &recipe):
 		return lifecycle.Block("CannotRender", recipe.Error()+".")
+	case errors.As(err, &secret):
+		return lifecycle.Block("CannotRender", "A password cannot be made: "+secret.Error()+".")
 	case errors.As(err, &compare):
 		return lifecycle.RetryIn(0, cannotCompare, fmt.Sprintf("%s. Nothing was written; Governor tries again.", Statement(compare)))
 	case errors.As(err, &foreign):
 		return lifecycle.Block("NameTaken", fmt.Sprintf(
 			"%s. It is left alone. Remove or rename it, or give this object another name.", foreign))
+	case errors.As(err, &ownerless):
+		return lifecycle.Block("OwnerDeleting", "The object "+ownerless.Error()+". Governor leaves it alone. Set the owner reference again, or delete it.")
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return lifecycle.Block("NamespaceTerminating", "The namespace is being deleted; nothing is created in it any more.")
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return lifecycle.Block("QuotaExceeded", fmt.Sprintf(
 			"%s. Raise the quota or free some of it; Governor tries again.", Statement(err)))
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "failed quota"): // the quota demands values that the pod lacks
+		return lifecycle.Block("QuotaExceeded", fmt.Sprintf("%s. Declare what the quota demands, or change the quota.", Statement(err)))
 	case apierrors.IsForbidden(err):
 		return lifecycle.Block("Forbidden", fmt.Sprintf("%s. Grant the operator what it lacks, or change the policy that refuses it.", Statement(err)))
 	case apierrors.IsInvalid(err) && strings.Contains(err.Error(), "denied request"): // by an admission policy

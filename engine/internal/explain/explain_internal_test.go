@@ -14,6 +14,7 @@ import (
 
 	"github.com/governor-dev/governor/kube/apply"
 	"github.com/governor-dev/governor/kube/certificate"
+	"github.com/governor-dev/governor/kube/password"
 	"github.com/governor-dev/governor/lifecycle"
 )
 
@@ -30,6 +31,7 @@ func TestExplain(t *testing.T) {
 		"Foreign":     {"only the user can free a name", &apply.ForeignError{Kind: "Service", Name: "m"}, lifecycle.OutcomeBlocked, "NameTaken"},
 		"Going":       {"what is being deleted goes by itself", &apply.StillDeletingError{Kind: "Service", Name: "m"}, lifecycle.OutcomeRetry, "PreviousStillDeleting"},
 		"Quota":       {"a quota has its own name", apierrors.NewForbidden(pods, "p", errors.New("exceeded quota: q")), lifecycle.OutcomeBlocked, "QuotaExceeded"},
+		"QuotaValue":  {"a quota may demand a value", apierrors.NewForbidden(pods, "p", errors.New("failed quota: q: must specify limits.cpu")), lifecycle.OutcomeBlocked, "QuotaExceeded"},
 		"Forbidden":   {"rights are missing", apierrors.NewForbidden(pods, "p", errors.New("no")), lifecycle.OutcomeBlocked, "Forbidden"},
 		"Terminating": {"the namespace goes", terminating, lifecycle.OutcomeBlocked, "NamespaceTerminating"},
 		"Invalid":     {"the API server does not accept the spec", apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, "p", nil), lifecycle.OutcomeBlocked, "Refused"},
@@ -37,8 +39,10 @@ func TestExplain(t *testing.T) {
 		"Network":     {"the API server is away", errors.New("connection refused"), lifecycle.OutcomeRetry, "APIError"},
 		"Compare": {"the API server received no write", fmt.Errorf("x: %w", &apply.CompareError{Kind: "Certificate", Name: "m", Err: errors.New("no")}),
 			lifecycle.OutcomeRetry, "CannotCompare"},
-		"Recipe": {"a certificate request that is invalid", &certificate.RequestError{Secret: "s", Fault: "f"}, lifecycle.OutcomeBlocked, "CannotRender"},
-		"Joined": {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.OutcomeBlocked, "NameTaken"},
+		"Recipe":   {"a certificate request that is invalid", &certificate.RequestError{Secret: "s", Fault: "f"}, lifecycle.OutcomeBlocked, "CannotRender"},
+		"Orphan":   {"an object lost its owner, which is being deleted", &apply.OwnerDeletingError{}, lifecycle.OutcomeBlocked, "OwnerDeleting"},
+		"Password": {"a password request that is invalid", &password.RequestError{}, lifecycle.OutcomeBlocked, "CannotRender"},
+		"Joined":   {"of several, what needs a person counts", errors.Join(errors.New("x"), &apply.ForeignError{}), lifecycle.OutcomeBlocked, "NameTaken"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

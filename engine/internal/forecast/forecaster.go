@@ -16,7 +16,7 @@ import (
 	"github.com/governor-dev/governor/engine/internal/historystore"
 	"github.com/governor-dev/governor/engine/internal/hold"
 	"github.com/governor-dev/governor/kube/apply"
-	"github.com/governor-dev/governor/kube/certificate"
+	"github.com/governor-dev/governor/kube/credential"
 	"github.com/governor-dev/governor/kube/readyourwrites"
 	"github.com/governor-dev/governor/lifecycle"
 	"github.com/governor-dev/governor/lifecycle/preview"
@@ -53,7 +53,7 @@ type View[T lifecycle.Resource, W any] struct {
 	Judge   *hold.Judge[T, W]
 	Driver  lifecycle.Driver[T, W]
 	Applier *apply.Applier
-	Issuer  *certificate.Issuer
+	Filler  *credential.Filler
 	History *historystore.Store
 	Client  client.Client
 	Budget  *budget.Budget
@@ -109,7 +109,7 @@ func (v *View[T, W]) provided(ctx context.Context, now, want T, seen W, objects 
 	if withResources == nil || deleting(want) {
 		return seen
 	}
-	filled, err := v.Issuer.Fill(ctx, now, objects)
+	filled, err := v.Filler.Fill(ctx, now, objects)
 	if err != nil {
 		return seen
 	}

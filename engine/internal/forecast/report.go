@@ -74,7 +74,7 @@ func (v *View[T, W]) changes(ctx context.Context, now T, next future[T, W]) ([]a
 	if err != nil {
 		return nil, nil // the plan says so
 	}
-	filled, err := v.Issuer.Fill(ctx, now, wanted)
+	filled, err := v.Filler.Fill(ctx, now, wanted)
 	if err != nil {
 		return nil, err
 	}
