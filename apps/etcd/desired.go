@@ -265,16 +265,21 @@ func (g desired) mismatches(m Member) bool {
 
 // difference is the reason for restarting an outdated member.
 func (g desired) difference(m Member) string {
-	spec, _, _ := strings.Cut(g.revision, ".")
 	switch {
 	case m.Version != g.after(m).String():
 		return versionChanged
-	case revisionsDiffer(spec, m.Set.Revision) || revisionsDiffer(spec, m.Pod.Revision):
+	case g.hasOtherSpec(m):
 		return specChanged
 	case m.OldLog && m.Pod.Snapshots == Usual && g.snapshots(g.after(m)) == Frequent:
 		return "SnapshotNeeded"
 	}
 	return authoritiesChanged
+}
+
+// hasOtherSpec reports whether the member's StatefulSet or pod has the template of another spec.
+func (g desired) hasOtherSpec(m Member) bool {
+	spec, _, _ := strings.Cut(g.revision, ".")
+	return revisionsDiffer(spec, m.Set.Revision) || revisionsDiffer(spec, m.Pod.Revision)
 }
 
 // Reasons for restarting a member.

@@ -329,12 +329,8 @@ func tooFewMembers(want desired, seen World) lifecycle.Decision {
 	if d := refusedTemplate(want, seen, start(want, m, want.joins, specChanged, "")); d.IsSet() {
 		return d // it could not start
 	}
-	if has >= size {
-		for _, old := range seen.Members {
-			if d := quotaTooSmall(want, seen, old); ourListed(old) && d.IsSet() {
-				return d // its replacement would refuse all writes
-			}
-		}
+	if d := replacementTooSmall(want, seen); has >= size && d.IsSet() {
+		return d
 	}
 	s := step(name, m, "TooFewMembers", "There are %d members and %d are wanted; %s joins as a %s.", has, size, m.Name, verb)
 	if has >= size {

@@ -1,6 +1,7 @@
 package etcd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -87,21 +88,21 @@ func quota(want *etcdv1.EtcdCluster, seen World) int64 {
 	room := usable(size.Value(), seen)
 	fits := min(max(room/4, (room-logSpace)/2), maxQuota)
 	largest := largestDatabase(want, seen)
-	return max(fits, min(2*largest, defaultQuota), min(withRoom(largest), maxQuota))
+	return max(fits, min(2*largest, defaultQuota), withRoom(largest))
 }
 
 // quotaTooSmall blocks a change that gives a member a smaller quota than a database needs: etcd would raise the alarm NOSPACE
 // and refuse all writes (https://etcd.io/docs/latest/op-guide/maintenance/#space-quota). Before 3.6 a member does not report
 // its quota; only a change of the spec can then have changed it.
 func quotaTooSmall(want desired, seen World, m Member) lifecycle.Decision {
-	q := want.Spec.Options.Quota
-	if q == nil || m.Quota != 0 && m.Quota <= q.Value() || m.Quota == 0 && want.difference(m) != specChanged {
+	limit := cmp.Or(quota(want.EtcdCluster, seen), defaultQuota)
+	if setsQuota(want.EtcdCluster) || m.Quota != 0 && m.Quota <= limit || m.Quota == 0 && !want.hasOtherSpec(m) {
 		return lifecycle.Decision{}
 	}
 	for _, o := range seen.Members {
-		if o.DBSize > q.Value()-largestRequest {
-			return lifecycle.Block("QuotaTooSmall", fmt.Sprintf("spec.options.quota is %s, and the database of %s has %s: with it etcd would refuse all writes. "+
-				"Raise spec.options.quota, or compact and defragment the members first.", q, o.Name, resource.NewQuantity(o.DBSize>>20<<20, resource.BinarySI)))
+		if o.DBSize > limit-largestRequest {
+			return lifecycle.Block("QuotaTooSmall", fmt.Sprintf("The quota is %s with this spec, and the database of %s has %s: etcd would refuse all writes. "+
+				"Raise spec.options.quota, or compact and defragment the members first.", inMebibytes(limit), o.Name, inMebibytes(o.DBSize)))
 		}
 	}
 	return lifecycle.Decision{}
@@ -110,11 +111,29 @@ func quotaTooSmall(want desired, seen World, m Member) lifecycle.Decision {
 // usable is the real size of the smallest volume of a member, if it is less than requested.
 func usable(requested int64, seen World) int64 {
 	for _, m := range seen.Members {
-		if v := m.Volume; ours(m) && m.Set.Exists && v.Capacity > 0 && v.Capacity < v.Size && !v.doomed() && !v.OfUser() && !KeptVolume(seen, m) {
+		if v := m.Volume; ours(m) && m.Set.Exists && v.Capacity > 0 && !v.doomed() && !v.OfUser() && !KeptVolume(seen, m) {
 			requested = min(requested, v.Capacity)
 		}
 	}
 	return requested
+}
+
+func inMebibytes(n int64) *resource.Quantity {
+	return resource.NewQuantity(n>>20<<20, resource.BinarySI)
+}
+
+// replacementTooSmall is quotaTooSmall for a member without a volume, which is replaced for a change. The replacement of a member
+// whose claim is being deleted is not held: its data lasts only as long as its pod, and NOSPACE refuses writes, but loses none.
+func replacementTooSmall(want desired, seen World) lifecycle.Decision {
+	if !Volatile(want.EtcdCluster) {
+		return lifecycle.Decision{}
+	}
+	for _, old := range seen.Members {
+		if d := quotaTooSmall(want, seen, old); ourListed(old) && d.IsSet() {
+			return d
+		}
+	}
+	return lifecycle.Decision{}
 }
 
 // oldVolumesCondition says that the data of an earlier cluster of the name is not in this one.

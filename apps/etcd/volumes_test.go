@@ -131,7 +131,7 @@ func TestQuotaThatIsTooSmallRestartsNoMember(t *testing.T) {
 		if d.Reason != c.reason && d.Step.Reason != c.reason {
 			t.Errorf("%s: the decision is %s", name, d)
 		}
-		if c.reason == "QuotaTooSmall" && !strings.Contains(d.Message, "spec.options.quota is 16Mi, and the database of e-1 has 40Mi") {
+		if c.reason == "QuotaTooSmall" && !strings.Contains(d.Message, "The quota is 16Mi with this spec, and the database of e-1 has 40Mi") {
 			t.Errorf("%s: it says %q", name, d.Message)
 		}
 	}
@@ -146,8 +146,21 @@ func TestQuotaThatIsTooSmallReplacesNoMember(t *testing.T) {
 	if d := (etcd.Planner{}).Next(want, seen.World, noon); d.Reason != "QuotaTooSmall" {
 		t.Errorf("the decision is %s", d)
 	}
+	kept := wanted(3)
+	kept.Spec.Options.Quota = &quota
+	doomed := seen.with("e-1", func(m *etcd.Member) { m.Volume.Terminating = true })
+	if d := (etcd.Planner{}).Next(told(kept, doomed), doomed.World, noon); d.Step.Name != etcd.AddLearner || d.Step.Intent != lifecycle.IntentRepair {
+		t.Errorf("the data of e-1 lasts as long as its pod, and the decision is %s", d)
+	}
 	want.Spec.Options.Quota = nil
+	large := seen.with("e-1", func(m *etcd.Member) { m.Quota, m.DBSize = 8<<30, 3<<30 })
+	if d := (etcd.Planner{}).Next(want, large.World, noon); d.Reason == "QuotaTooSmall" {
+		t.Errorf("nothing changes, and the decision is %s", d)
+	}
 	want.Spec.Options.SnapshotCount = 7
+	if d := (etcd.Planner{}).Next(want, large.World, noon); d.Reason != "QuotaTooSmall" || !strings.Contains(d.Message, "The quota is 2Gi") {
+		t.Errorf("etcd's default is too small, and the decision is %s", d)
+	}
 	if d := (etcd.Planner{}).Next(want, seen.World, noon); d.Step.Name != etcd.AddLearner {
 		t.Errorf("another change decides %s", d)
 	}
@@ -217,6 +230,7 @@ func TestQuotaFollowsTheVolume(t *testing.T) {
 		"NoSize":    {wanted(3), serving(3), ""},
 		"NotGrown":  {sized(wanted(3), "10Gi"), serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 10<<30, 1<<30 }), "--quota-backend-bytes=268435456"},
 		"Kept":      {sized(wanted(3), "100Gi"), serving(3).with("e-7", func(m *etcd.Member) { onlyClaim(m); m.Volume.Size, m.Volume.Capacity = 1<<30, 1<<30 }), "--quota-backend-bytes=8589934592"},
+		"NoGrowth":  {sized(wanted(3), "20Gi"), serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity = 8<<30, 8<<30 }), "--quota-backend-bytes=4026531840"},
 		"Filled":    {sized(wanted(3), "20Gi"), serving(3).with("e-1", func(m *etcd.Member) { m.Volume.Size, m.Volume.Capacity, m.DBSize = 20<<30, 6<<30, 3<<30 }), "--quota-backend-bytes=3382286745"},
 		"Data":      {sized(wanted(3), "1Gi"), large, "--quota-backend-bytes=1258291200"},
 		"DataAtAll": {told(sized(wanted(3), "1Gi"), large), scene{}, "--quota-backend-bytes=1258291200"},

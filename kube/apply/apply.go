@@ -264,7 +264,7 @@ func (a *Applier) compare(ctx context.Context, owner client.Object, d declared, 
 	redeclared := a.cache.declaredOtherwise(key, id, d.fingerprint)
 	written, err := a.write(ctx, owner, d, client.ForceOwnership)
 	if apierrors.IsInvalid(err) {
-		if refusedAsImmutable(err) {
+		if refusedAsImmutable(err) && !hasPassword(d) {
 			return a.recreate(ctx, owner, d, existing.GetUID())
 		}
 		written, err = a.replaceLists(ctx, owner, d, err)

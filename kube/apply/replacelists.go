@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/governor-dev/governor/lifecycle"
 )
 
 // listManager is the field manager of the rare repair that replaces whole lists. It owns
@@ -83,6 +85,12 @@ func refusedAsImmutable(err error) bool {
 	})
 	content := details.Group == "" && (details.Kind == "Secret" || details.Kind == "ConfigMap")
 	return content && len(details.Causes) > 0 && !other
+}
+
+// hasPassword reports whether the object is a Secret with a password. It is not deleted to be created again: an operator that
+// ends in between would make another one.
+func hasPassword(d declared) bool {
+	return d.content.GetAnnotations()[lifecycle.AnnotationPassword] != ""
 }
 
 // recreate deletes the owner's object of that UID and creates it as declared. If the operator

@@ -49,6 +49,9 @@ func Fill(ctx context.Context, finder Finder, random io.Reader, owner client.Obj
 			return nil, err
 		}
 		if foreign {
+			secret := obj.(*corev1.Secret).DeepCopy()
+			secret.Data = nil // if the name gets free meanwhile, no Secret has the placeholder for a password
+			filled[i] = secret
 			continue
 		}
 		if filled[i], err = complete(obj.(*corev1.Secret), existing, request, random); err != nil {
@@ -72,13 +75,14 @@ func find(ctx context.Context, finder Finder, owner client.Object, wanted lifecy
 	return found.(*corev1.Secret), false, nil
 }
 
-// complete is a copy of the wanted Secret with the password that exists, or with a new one. A new password in an existing
-// Secret is based on the version that lacks it: a password that a user writes meanwhile is not lost.
+// complete is a copy of the wanted Secret with the password that exists, or with a new one. It is written only over the version
+// that it is made from, or only if there is none: a password that a user writes or restores meanwhile is not lost.
 func complete(wanted, existing *corev1.Secret, request lifecycle.Password, random io.Reader) (*corev1.Secret, error) {
 	secret := wanted.DeepCopy()
+	secret.ResourceVersion = apply.CreateOnlyVersion
 	var value []byte
 	if existing != nil {
-		value = existing.Data[lifecycle.KeyPassword]
+		value, secret.ResourceVersion = existing.Data[lifecycle.KeyPassword], existing.ResourceVersion
 	}
 	if len(value) == 0 {
 		made, err := generate(request.Length, random)
@@ -86,9 +90,6 @@ func complete(wanted, existing *corev1.Secret, request lifecycle.Password, rando
 			return nil, err
 		}
 		value = []byte(made)
-		if existing != nil {
-			secret.ResourceVersion = existing.ResourceVersion
-		}
 	}
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -129,15 +130,16 @@ func (d *Driver) recordVersion(ctx context.Context, want *etcdv1.EtcdCluster, v 
 		return &apply.StillDeletingError{Kind: "PersistentVolumeClaim", Name: claim.Name}
 	case have.Status.Phase == corev1.ClaimLost:
 		return &lifecycle.Deferred{Reason: "the PersistentVolume of " + s.Target + " no longer exists: no new pod can use its claim"}
-	case have.Annotations[etcd.AnnotationVersion] == claim.Annotations[etcd.AnnotationVersion]:
+	}
+	annotated := maps.Clone(have.Annotations)
+	if annotated == nil {
+		annotated = map[string]string{}
+	}
+	maps.Copy(annotated, claim.Annotations) // earlier releases have not written all of them
+	if maps.Equal(annotated, have.Annotations) {
 		return nil
 	}
-	return d.edit(ctx, have, func() {
-		if have.Annotations == nil {
-			have.Annotations = map[string]string{}
-		}
-		have.Annotations[etcd.AnnotationVersion] = claim.Annotations[etcd.AnnotationVersion]
-	})
+	return d.edit(ctx, have, func() { have.Annotations = annotated })
 }
 
 // edit patches the object unless another client has changed it.

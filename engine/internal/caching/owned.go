@@ -1,7 +1,11 @@
 package caching
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,29 +17,46 @@ import (
 // maxKept is how many bytes of data the cache keeps of a ConfigMap or a Secret, unless the operator wrote them.
 const maxKept = 64 << 10
 
-// TrimLarge drops values of large ConfigMaps and Secrets before they are cached: everyone who may write in a namespace can
-// give them the application's label, and 250 of a megabyte would end the operator. What the operator itself has written
-// stays, whatever others add to its objects: it decides from it. The number of objects has no bound here, nor have
-// objects of a user who names the operator as the manager of their fields: a ResourceQuota bounds both.
+// TrimLarge drops the largest values of large ConfigMaps and Secrets before they are cached, until the rest is small. Every
+// user with write access to a namespace can give them the application's label, and 250 of a megabyte would end the operator.
+// What the operator itself has written stays, whatever others add to its objects: it decides from it. The number of objects
+// has no bound here, nor have objects of a user that names the operator as the manager of their fields: a ResourceQuota
+// bounds both.
 func TrimLarge(obj any) (any, error) {
-	var err error
 	switch o := obj.(type) {
 	case *corev1.ConfigMap:
-		if length(o.Data)+length(o.BinaryData) > maxKept {
-			err = dropForeign(o.ManagedFields, map[string]func(key string){
-				"data": func(key string) { delete(o.Data, key) }, "binaryData": func(key string) { delete(o.BinaryData, key) },
-			}, map[string][]string{"data": keysOf(o.Data), "binaryData": keysOf(o.BinaryData)})
-		}
+		return o, errors.Join(trim(o.ManagedFields, "data", o.Data), trim(o.ManagedFields, "binaryData", o.BinaryData))
 	case *corev1.Secret:
-		if length(o.Data) > maxKept {
-			err = dropForeign(o.ManagedFields, map[string]func(key string){"data": func(key string) { delete(o.Data, key) }}, map[string][]string{"data": keysOf(o.Data)})
-		}
+		return o, trim(o.ManagedFields, "data", o.Data)
 	}
-	return obj, err
+	return obj, nil
 }
 
-// dropForeign drops the keys of each field that are not the operator's.
-func dropForeign(managed []metav1.ManagedFieldsEntry, drop map[string]func(key string), keys map[string][]string) error {
+// trim drops the largest values that are not the operator's.
+func trim[V string | []byte](managed []metav1.ManagedFieldsEntry, field string, data map[string]V) error {
+	size := 0
+	for key, value := range data {
+		size += len(key) + len(value)
+	}
+	if size <= maxKept {
+		return nil
+	}
+	own, err := ownFields(managed)
+	if err != nil {
+		return err
+	}
+	largestFirst := func(a, b string) int { return cmp.Or(cmp.Compare(len(data[b]), len(data[a])), cmp.Compare(a, b)) }
+	for _, key := range slices.SortedFunc(maps.Keys(data), largestFirst) {
+		if size > maxKept && !own.Has(fieldpath.MakePathOrDie(field, key)) {
+			size -= len(key) + len(data[key])
+			delete(data, key)
+		}
+	}
+	return nil
+}
+
+// ownFields are the fields that the operator has written.
+func ownFields(managed []metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	own := &fieldpath.Set{}
 	for _, entry := range managed {
 		if entry.Manager != apply.Manager || entry.FieldsV1 == nil {
@@ -43,31 +64,9 @@ func dropForeign(managed []metav1.ManagedFieldsEntry, drop map[string]func(key s
 		}
 		some := &fieldpath.Set{}
 		if err := some.FromJSON(entry.FieldsV1.GetRawReader()); err != nil {
-			return fmt.Errorf("cannot read managed fields: %w", err)
+			return nil, fmt.Errorf("cannot read managed fields: %w", err)
 		}
 		own = own.Union(some)
 	}
-	for field, all := range keys {
-		for _, key := range all {
-			if !own.Has(fieldpath.MakePathOrDie(field, key)) {
-				drop[field](key)
-			}
-		}
-	}
-	return nil
-}
-
-func keysOf[V any](all map[string]V) []string {
-	keys := make([]string, 0, len(all))
-	for key := range all {
-		keys = append(keys, key)
-	}
-	return keys
-}
-
-func length[V string | []byte](all map[string]V) (n int) {
-	for key, value := range all {
-		n += len(key) + len(value)
-	}
-	return n
+	return own, nil
 }

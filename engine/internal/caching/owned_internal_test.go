@@ -26,11 +26,13 @@ func TestTrimLarge(t *testing.T) {
 		"ConfigMap":       {&corev1.ConfigMap{Data: map[string]string{"k": small}}, []string{"k"}},
 		"LargeConfigMap":  {&corev1.ConfigMap{Data: map[string]string{"k": large}}, nil},
 		"BinaryConfigMap": {&corev1.ConfigMap{BinaryData: map[string][]byte{"k": []byte(large)}}, nil},
-		"ManyKeys":        {&corev1.ConfigMap{Data: map[string]string{"a": large[:maxKept/2], "b": large[:maxKept/2]}}, nil},
+		"ManyKeys":        {&corev1.ConfigMap{Data: map[string]string{"a": large[:maxKept/2], "b": large[:maxKept/2]}}, []string{"b"}},
 		"Secret":          {&corev1.Secret{Data: map[string][]byte{"k": []byte(small)}}, []string{"k"}},
 		"LargeSecret":     {&corev1.Secret{ObjectMeta: by("kubectl", ownKey), Data: map[string][]byte{"ca.crt": []byte(large)}}, nil},
 		"OwnSecret": {&corev1.Secret{ObjectMeta: by("governor", ownKey), Data: map[string][]byte{
 			"ca.crt": []byte(small), "truststore.jks": []byte(large)}}, []string{"ca.crt"}},
+		"UsersPassword": {&corev1.Secret{ObjectMeta: by("kubectl", `{}`), Data: map[string][]byte{
+			"password": []byte(small), "truststore.jks": []byte(large)}}, []string{"password"}},
 		"OwnLarge": {&corev1.Secret{ObjectMeta: by("governor", ownKey), Data: map[string][]byte{"ca.crt": []byte(large)}}, []string{"ca.crt"}},
 	} {
 		got, err := TrimLarge(c.obj)

@@ -2,6 +2,7 @@ package hold
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/governor-dev/governor/kube/apply"
@@ -37,6 +38,7 @@ func (j *Judge[T, W]) restores(ctx context.Context, obj T, seen W, d lifecycle.D
 func (j *Judge[T, W]) needsBlocked(obj T, step lifecycle.Step, b *Blocked) bool {
 	dependsOn := j.Abilities.DependsOn
 	return dependsOn == nil || slices.ContainsFunc(b.Objects, func(f *apply.Failure) bool {
-		return dependsOn(obj, step, f.Kind, f.Object)
+		var ownerless *apply.OwnerDeletingError // it exists, with its content
+		return !errors.As(f, &ownerless) && dependsOn(obj, step, f.Kind, f.Object)
 	})
 }
